@@ -66,7 +66,7 @@ pub(crate) use system::{
     rename_to_free, set_attribute, settle, take_attributes,
 };
 
-/// Which extended attributes to copy from another file.
+/// The extended attributes to copy from another file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attributes {
     All,

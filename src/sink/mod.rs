@@ -188,7 +188,7 @@ pub enum SinkError {
     #[error("the folder exists and is not empty")]
     FolderNotEmpty,
     /// The output is a folder of another kind, which must not be replaced.
-    #[error("the folder holds something else, and is not replaced")]
+    #[error("the folder holds other files, and is not replaced")]
     OtherFolder,
     /// A link leads to a file that is named by its content.
     #[error("leads into a cache whose files are named by their content: {}", target.display())]

@@ -62,10 +62,10 @@ impl<'s> InflateReader<'s> {
         let (len, crc) = self.declared;
         self.skip(len - self.position)?;
         if self.decoder.read(&mut [0]).map_err(damaged)? > 0 {
-            return Err(damaged(format!("more than the {len} bytes that were announced")).into());
+            return Err(damaged(format!("more than the expected {len} bytes")).into());
         }
         if self.crc.finalize() != crc {
-            return Err(damaged("the CRC-32 is another one than was announced").into());
+            return Err(damaged("the CRC-32 does not match").into());
         }
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Read for InflateReader<'_> {
         let count = self.decoder.read(&mut buf[..most]).map_err(damaged)?;
         if count == 0 && most > 0 {
             let there = self.position;
-            return Err(damaged(format!("only {there} of the {len} bytes that were announced")));
+            return Err(damaged(format!("only {there} of the expected {len} bytes")));
         }
         self.crc.update(&buf[..count]);
         self.position += count as u64;

@@ -314,7 +314,7 @@ fn headers_that_lie_are_refused() {
             "its rows have 16 elements, not a multiple of the block size 32 of Q4_0",
         ),
         (one(&[], Q4_0, &[]), "not a multiple of the block size"),
-        (one(&[2], 4, &[]), "its elements are of type 4, which is not known"),
+        (one(&[2], 4, &[]), "its elements have the unknown type 4"),
         (one(&[1; 65], F32, &[]), "it has 65 axes"),
         (one(&[1000], F32, &[]), "its header says 4064 bytes"),
         (one(&[1], F32, &[alignment(48)]), "\"general.alignment\" must be a power of two"),

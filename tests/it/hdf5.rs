@@ -147,7 +147,7 @@ fn links_are_names_and_cycles_end() {
     assert_eq!(names(&found), ["b/far", "b/x", "group/far", "group/x", "to", "y"]);
     let unreadable = found["unreadable"].as_array().unwrap().iter();
     let said = |it: &Value| format!("{}: {}", it["name"], it["reason"]).replace(['"', '\\'], "");
-    let back = "it is a link back to a group that it lies in";
+    let back = "it is a link to a group that contains it";
     let nowhere = |path: &str| format!("it is a link to {path}, which is not in this file");
     let expected = [
         "e: it is a link to x in another file: f: No such file or directory (os error 2)"

@@ -44,9 +44,9 @@ SHOWN = 10
 # what is refused, and the words of docs/formats that say so
 REASONS = [
     (r"Python objects|pickled", "Arrays of Python objects are refused"),
-    (r"elements that are ((strings|lists) of any length|references|times|floats of no known format) ",
-     "strings of any length (vlen), lists of any length, references, times, and floats of unknown formats"),
-    (r"stored by the filter", "another filter (szip, nbit, blosc2, zfp and others)"),
+    (r"(strings|elements) of variable length|references|times|floats of an unknown format",
+     "strings and elements of variable length (vlen), references, times, and floats of unknown formats"),
+    (r"use the filter", "another filter (szip, nbit, blosc2, zfp and others)"),
     (r"MATLAB structure without fields", "a MATLAB structure without fields, which has no elements"),
     (r"^dtype ", "Strings of any length, and objects, are not read"),
     (r"TorchScript|a tar archive|distributed checkpoint", "TorchScript, tar files of PyTorch 0.1 and parts of distributed checkpoints"),

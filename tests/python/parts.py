@@ -394,7 +394,7 @@ def check_other_jobs_are_refused():
     cube()
     done_well(part(0, 4))
     refused = lambda done, *says: failed_well(done, 1, "parts of another job", *says, "--part discard removes them")
-    refused(part(1, 3), "cut into 4 parts there, and into 3 here")
+    refused(part(1, 3), "it has 4 parts, not 3")
     refused(part(1, 4, index="[:, ::-2]"), "the index, or another flag")
     refused(part(1, 4, "--order", "F"), "the index, or another flag")
     np.save("b.npy", np.load("a.npy"))

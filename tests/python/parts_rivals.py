@@ -313,7 +313,7 @@ def check_strange_files_in_the_folder_are_errors_and_nobody_waits():
 def check_data_that_are_cut_short_are_an_error():
     cube()
     data = ".tslice-parts-o.npy/data"
-    says = lambda found: (f"o.npy: the data of its parts have {found} bytes, and were made with 240128", "--part discard")
+    says = lambda found: (f"o.npy: the data file of its parts has {found} bytes, not 240128", "--part discard")
     for size in (0, 128, 240127, 240129):
         # between two parts, and when all are complete, but one was killed before it put the output in place
         for complete in (1, 2):

@@ -14,7 +14,7 @@ pub(crate) struct AssignArgs {
     pub(crate) target: PathBuf,
     /// Where to write, as in NumPy: '[1, 2:4, ..., ::-1]'
     ///
-    /// Everywhere when left out. `tslice --help` says what may stand in it.
+    /// All elements if omitted; `tslice --help` lists the items.
     #[arg(value_name = "INDEX", conflicts_with = "begin")]
     pub(crate) text: Option<String>,
     #[command(flatten)]

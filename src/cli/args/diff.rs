@@ -18,7 +18,7 @@ pub(crate) struct DiffArgs {
     pub(crate) second: PathBuf,
     /// What to compare of both, as in NumPy: '[0, ::-1]'
     ///
-    /// Everything when left out. `tslice --help` says what may stand in it.
+    /// All elements if omitted; `tslice --help` lists the items.
     #[arg(value_name = "INDEX", conflicts_with = "begin")]
     pub(crate) text: Option<String>,
     #[command(flatten)]

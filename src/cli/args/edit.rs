@@ -1,4 +1,4 @@
-//! What `assign` and `scatter` have in common: where the changed file goes.
+//! The shared arguments of `assign` and `scatter`: the place of the changed file.
 
 use std::path::PathBuf;
 

@@ -11,7 +11,7 @@ use super::cli::COMMANDS;
 use super::cli::Cli;
 use super::manual::Notes;
 
-/// What a command line asks for instead of work.
+/// A text that a command line asks for instead of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Help,

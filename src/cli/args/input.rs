@@ -83,7 +83,7 @@ pub(crate) struct CheckpointArgs {
     pub(crate) index_only: bool,
 }
 
-/// What there is to say of a text.
+/// The options of a text.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Read text")]
 pub(crate) struct TextArgs {
@@ -128,7 +128,7 @@ pub(crate) struct TextArgs {
     pub(crate) columns: Option<Vec<String>>,
 }
 
-/// What there is to say of an input that does not say it itself.
+/// The options of raw bytes.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Read raw bytes")]
 pub(crate) struct RawArgs {
@@ -143,9 +143,9 @@ pub(crate) struct RawArgs {
     /// One length may be -1; one axis when left out.
     #[arg(long, value_name = "LIST", hide_short_help = true)]
     pub(crate) shape: Option<String>,
-    /// Where the elements of raw bytes begin, in bytes
+    /// The offset of the elements of raw bytes, in bytes
     ///
-    /// With it a single input is taken as raw bytes whatever it looks like.
+    /// With it a single input is read as raw bytes whatever its format.
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub(crate) offset: Option<u64>,
     /// The order of the elements of raw bytes

@@ -30,7 +30,7 @@ pub(crate) struct NamesArgs {
     pub(crate) files_from: Option<PathBuf>,
 }
 
-/// What an array that grows in place leaves no choice of.
+/// The flags that do not fit an array that grows in place.
 const APPENDED_ELSEWHERE: [&str; 24] = [
     "group",
     "into",

@@ -11,10 +11,10 @@ use super::slice::ThroughArgs;
 pub(crate) struct MergeArgs {
     #[command(flatten)]
     pub(crate) inputs: InputsArgs,
-    /// Of tensors of one name, and of metadata of one key, take that of the first input
+    /// Take the tensor, and the metadata, of the first input if names or keys repeat
     #[arg(long)]
     pub(crate) first: bool,
-    /// Take that of the last input, at the place of the first
+    /// Take that of the last input, at the position of the first
     #[arg(long, conflicts_with = "first")]
     pub(crate) last: bool,
     #[command(flatten)]

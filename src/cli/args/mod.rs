@@ -1,4 +1,4 @@
-//! What a user may type: all of clap, but for its errors (`report/misuse.rs`).
+//! The arguments of the command line: all of clap, except its errors (`report/misuse.rs`).
 
 mod assign;
 mod cli;

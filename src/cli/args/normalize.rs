@@ -1,4 +1,4 @@
-//! What is typed, made strict before clap looks.
+//! The words of a command line, normalised before clap parses them.
 //!
 //! The main job has no subcommand of its own (`tslice data.npy '[::2]'`), and an index may begin
 //! with a minus sign. Both are settled here, so that clap itself is strict, and its suggestions

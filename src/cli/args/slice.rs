@@ -128,8 +128,8 @@ pub(crate) struct StridedArgs {
     pub(crate) shrink_axis_mask: Option<String>,
 }
 
-/// What all commands that make whole outputs of inputs take: how those are read, what becomes of their
-/// elements, and where these go.
+/// The arguments of all commands that make whole outputs of inputs: how those are read, how
+/// elements are converted, and where they are written.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ThroughArgs {
     #[command(flatten)]
@@ -176,7 +176,7 @@ pub(crate) struct CastArgs {
     /// count bits (f32, bf16, i64); i8, u8 and f16 mean two dtypes without a byte order.
     #[arg(long, value_name = "[FROM:]DTYPE", group = "casts")]
     pub(crate) cast: Vec<String>,
-    /// Which casts are allowed
+    /// The casts that are allowed
     #[arg(long, value_parser = one_of(RULES), value_name = "RULE", requires = "casts", hide_short_help = true)]
     pub(crate) casting: Option<Casting>,
     #[command(flatten)]

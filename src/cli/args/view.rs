@@ -19,9 +19,9 @@ pub(crate) struct ViewArgs {
     /// The file to look at; `-` is standard input
     #[arg(required_unless_present = "files_from", conflicts_with = "files_from")]
     pub(crate) input: Option<PathBuf>,
-    /// What to look at, as in NumPy: '[0, ::-1]'
+    /// What to print, as in NumPy: '[0, ::-1]'
     ///
-    /// Everything when left out. `tslice --help` says what may stand in it.
+    /// All elements if omitted; `tslice --help` lists the items.
     #[arg(value_name = "INDEX", conflicts_with = "begin")]
     pub(crate) text: Option<String>,
     #[command(flatten)]
@@ -63,7 +63,7 @@ impl ViewArgs {
         *image || self.format.to.is_none() && output.as_ref().is_some_and(is_png)
     }
 
-    /// What is wrong with flags that are right each by itself.
+    /// The error of flags that do not fit each other.
     pub(crate) fn fault(&self) -> Option<String> {
         let ViewArgs { stats, values, picture, .. } = self;
         let writes = stats.reduce.is_some() && picture.output.is_some() && !self.draws();

@@ -186,7 +186,7 @@ impl Fault for GgufError {
 /// Why a tensor cannot be what its header says.
 #[derive(Debug, thiserror::Error)]
 pub enum GgufTensorFault {
-    #[error("its elements are of type {0}, which is not known")]
+    #[error("its elements have the unknown type {0}")]
     Type(u32),
     #[error("it has {0} axes, and at most {MAX_NDIM} are possible")]
     Axes(u32),

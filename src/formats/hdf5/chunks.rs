@@ -95,10 +95,10 @@ impl H5Chunks {
         let found = self.index.find(&self.file, &self.grid, at);
         let Some(place) = found.map_err(|error| error.to_string())? else { return Ok(None) };
         let start = self.file.position(place.address, place.len);
-        let start = start.map_err(|_| "it lies behind the end of the file".to_owned())?;
+        let start = start.map_err(|_| "it is beyond the end of the file".to_owned())?;
         let end = start + place.len;
         if end > source.len() {
-            return Err("it lies behind the end of the file".to_owned());
+            return Err("it is beyond the end of the file".to_owned());
         }
         Ok(Some((start..end, place.skipped)))
     }

@@ -331,7 +331,7 @@ fn dtype(
             let other = || other_float(size, layout).map(|it| DType::Scalar(it, endian));
             float(size, layout, endian)
                 .or_else(other)
-                .ok_or_else(|| unknown("floats of no known format"))
+                .ok_or_else(|| unknown("floats of an unknown format"))
         }
         Class::Text(_) => Ok(DType::Npy(NpyType::Bytes(size.into()))),
         Class::Opaque { tag } => Ok(opaque(size.into(), tag)),
@@ -339,7 +339,7 @@ fn dtype(
         Class::Complex(base) => {
             let part = dtype(base, within, left_out)?;
             let complex = complex(&part).filter(|_| u64::from(size) * 4 == part.item_bits());
-            complex.ok_or_else(|| unknown("complex numbers of no known format"))
+            complex.ok_or_else(|| unknown("complex numbers of an unknown format"))
         }
         Class::Enumeration { base, members } => match (&base.class, dtype(base, within, left_out)?)
         {
@@ -349,10 +349,10 @@ fn dtype(
                 Ok(DType::Scalar(Scalar::Bool, endian))
             }
             (Class::Integer { .. }, base) => Ok(base),
-            _ => Err(unknown("names of values that are no integers")),
+            _ => Err(unknown("enumerations that are not integers")),
         },
-        Class::List { is_text: true, .. } => Err(unknown("strings of any length")),
-        Class::List { .. } => Err(unknown("lists of any length")),
+        Class::List { is_text: true, .. } => Err(unknown("strings of variable length (vlen)")),
+        Class::List { .. } => Err(unknown("elements of variable length (vlen)")),
         Class::Reference { .. } => Err(unknown("references")),
         Class::Time => Err(unknown("times")),
         Class::Array { .. } | Class::Other(_) => Err(unknown("of another class")),
@@ -490,7 +490,8 @@ fn structure(
                 Ok(read) if Widening::of(&member.datatype).is_none() => read,
                 other => {
                     // a field has no room for wider elements
-                    let error = other.err().unwrap_or_else(|| unknown("floats of no known format"));
+                    let error =
+                        other.err().unwrap_or_else(|| unknown("floats of an unknown format"));
                     left_out.push((path, error.clone()));
                     reason = Some(error);
                     continue;

@@ -134,7 +134,7 @@ impl H5File {
         if len > MOST_BYTES {
             return Err(damaged("a piece of its metadata has more than 16 MiB"));
         }
-        let outside = |_| damaged("a piece of its metadata lies behind the end of the file");
+        let outside = |_| damaged("a piece of its metadata is beyond the end of the file");
         let at = self.position(address, len).map_err(outside)?;
         let mut out = vec![0; len as usize];
         if self.source.request_gap().is_none() {
@@ -198,7 +198,7 @@ impl H5File {
             let bytes = self.bytes(address, len)?;
             if !bytes.starts_with(signature) {
                 let name = String::from_utf8_lossy(signature);
-                return Err(Hdf5Error::Damaged(format!("there is no {name} where one should be")));
+                return Err(Hdf5Error::Damaged(format!("the signature {name} is missing")));
             }
             if is_summed {
                 check_sum(&bytes)?;
@@ -308,7 +308,7 @@ impl Superblock {
             let len = bytes.len() - input.rest.len();
             let sum = input.u32()?;
             if sum != checksum(&bytes[..len]) {
-                return Err(damaged("the checksum of its superblock is another one"));
+                return Err(damaged("the checksum of the superblock does not match"));
             }
         }
         Ok(Superblock { sizes: input.sizes, end, root })
@@ -328,7 +328,7 @@ fn sizes_of(input: &mut Cursor<'_>) -> Result<Sizes, Hdf5Error> {
 pub(super) fn check_sum(bytes: &[u8]) -> Result<(), Hdf5Error> {
     match bytes.split_last_chunk() {
         Some((bytes, sum)) if u32::from_le_bytes(*sum) == checksum(bytes) => Ok(()),
-        _ => Err(damaged("a checksum of its metadata is another one")),
+        _ => Err(damaged("a checksum of the metadata does not match")),
     }
 }
 
@@ -468,11 +468,11 @@ pub(super) fn checksum(bytes: &[u8]) -> u32 {
 pub(crate) enum Hdf5Error {
     #[error("{0}")]
     Damaged(String),
-    #[error("truncated file: it has {found} bytes, and by its superblock {expected}")]
+    #[error("truncated file: it has {found} bytes, the superblock says {expected}")]
     Truncated { expected: u64, found: u64 },
-    #[error("it is one of several files that are one together (a family), which h5repart joins")]
+    #[error("it is one file of a family; h5repart joins them to one file")]
     Family,
-    #[error("elements that are {0} have no counterpart here")]
+    #[error("{0} are not supported")]
     DType(String),
     #[error("it has no elements and no shape (a null dataspace)")]
     Null,
@@ -498,24 +498,24 @@ pub(crate) enum Hdf5Error {
     DanglingLink(String),
     #[error("it is a link to {path:?} in another file: {reason}")]
     ExternalLink { path: String, reason: String },
-    #[error("it is a link back to a group that it lies in")]
+    #[error("it is a link to a group that contains it")]
     CyclicLink,
-    #[error("it is a link to nothing that is known")]
+    #[error("it is a link of an unknown kind")]
     Link,
-    #[error("its header is kept in a table of shared messages, which is not read")]
+    #[error("its header uses shared object header messages, which are not supported")]
     SharedMessages,
-    #[error("its chunks are stored by the filter {0}, which is not read")]
+    #[error("its chunks use the filter {0}, which is not supported")]
     Filter(String),
     #[error(
-        "its chunks are stored by the filter {0}, whose codec this build has not: \
+        "its chunks use the filter {0}, which this build does not support: \
          build it with --features hdf5,zarr"
     )]
     Codec(String),
-    #[error("its elements lie behind the end of the file")]
+    #[error("its elements are beyond the end of the file")]
     CutShort,
     #[error("it is too large: its bytes do not fit in 63 bits")]
     TooLarge,
-    #[error("its groups lie more than {0} deep in each other")]
+    #[error("its groups are nested deeper than {0} levels")]
     Deep(usize),
     #[error("its groups and links make over {0} names")]
     Endless(usize),

@@ -170,7 +170,7 @@ fn checked(mut bytes: Vec<u8>) -> Result<Vec<u8>, &'static str> {
     // libraries before 1.6.3 stored the halves with their bytes swapped
     let swapped = (sum & 0x00ff_00ff) << 8 | (sum >> 8 & 0x00ff_00ff);
     let stored = u32::from_le_bytes(tail);
-    if stored == sum || stored == swapped { Ok(bytes) } else { Err("its checksum is another one") }
+    if stored == sum || stored == swapped { Ok(bytes) } else { Err("its checksum does not match") }
 }
 
 /// Decode LZF: runs of literal bytes, and copies of earlier output.
@@ -247,7 +247,7 @@ fn of_zarr(id: u16, bytes: &[u8], needed: usize, most: usize) -> io::Result<Vec<
 
 #[cfg(not(feature = "zarr"))]
 fn of_zarr(_: u16, _: &[u8], _: usize, _: usize) -> io::Result<Vec<u8>> {
-    Err(io::Error::other("a filter whose codec this build has not"))
+    Err(io::Error::other("a filter that this build does not support"))
 }
 
 /// Take a big-endian number of `BYTES` bytes from the front.
@@ -399,7 +399,7 @@ fn transposed(bits: u64) -> u64 {
 
 const HEADER: usize = 21;
 
-const DAMAGED: &str = "its bytes behind scale-offset are damaged";
+const DAMAGED: &str = "its bytes after scale-offset are damaged";
 
 /// Undo the filter scale-offset: the elements of a chunk, of at most `most` bytes, by the parameters of the filter.
 ///

@@ -113,7 +113,8 @@ pub(super) fn shared(
         2 | 3 => {}
         _ => return Err(damaged("a shared message of its header is of no known version")),
     }
-    let address = input.address()?.ok_or_else(|| damaged("a shared message lies nowhere"))?;
+    let address =
+        input.address()?.ok_or_else(|| damaged("the address of a shared message is undefined"))?;
     let mut found = None;
     each_message(file, address, &mut |message, bytes| {
         if message.kind == kind && !message.is_shared && found.is_none() {
@@ -157,7 +158,7 @@ impl HeaderPrefix {
             return Ok(HeaderPrefix { block, has_order: flags & 4 != 0, is_new: true });
         }
         if first.first() != Some(&1) {
-            return Err(damaged("there is no header of an object where one should be"));
+            return Err(damaged("an object header is missing"));
         }
         prefix.skip(8)?;
         let len = u64::from(prefix.u32()?).saturating_add(8);

@@ -116,7 +116,7 @@ fn old_tree(
     loop {
         let node = OldNode::read(file, address, 1, key_len)?;
         if node.level >= above {
-            return Err(damaged("the tree of its chunks lies in itself"));
+            return Err(damaged("the tree of its chunks contains itself"));
         }
         // find the last child whose first chunk is not after this one
         let mut from = 0;

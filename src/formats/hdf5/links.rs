@@ -58,7 +58,7 @@ impl Links {
             let mut input = file.cursor(&message);
             let tree = input.address()?;
             let heap = input.address()?;
-            let nowhere = || damaged("the links of a group lie nowhere");
+            let nowhere = || damaged("the address of a group's links is undefined");
             let heap = LocalHeap::read(file, heap.ok_or_else(nowhere)?)?;
             let mut left = file.len() / 8;
             links.old(file, tree.ok_or_else(nowhere)?, &heap, MAX_LEVEL, &mut left)?;
@@ -101,9 +101,9 @@ impl Links {
     ) -> Result<(), Hdf5Error> {
         let node = OldNode::read(file, address, 0, file.sizes.length)?;
         if node.level >= below {
-            return Err(damaged("the tree of a group is too deep, or lies in itself"));
+            return Err(damaged("the tree of a group is too deep, or contains itself"));
         }
-        let cyclic = || damaged("the tree of a group lies in itself");
+        let cyclic = || damaged("the tree of a group contains itself");
         for number in 0..node.count {
             *left = left.checked_sub(1).ok_or_else(cyclic)?;
             let child = node.child(file, number)?;

@@ -34,7 +34,7 @@ impl OldNode {
             let mut bytes = file.bytes(address, front as u64)?;
             let count = usize::from(u16::from_le_bytes([bytes[6], bytes[7]]));
             if !bytes.starts_with(b"TREE") {
-                return Err(damaged("there is no TREE where one should be"));
+                return Err(damaged("the signature TREE is missing"));
             }
             let len = count * (key + file.sizes.address) + key;
             bytes.extend(file.bytes(address.saturating_add(front as u64), len as u64)?);
@@ -65,7 +65,7 @@ impl OldNode {
     pub(super) fn child(&self, file: &H5File, number: usize) -> Result<u64, Hdf5Error> {
         let at = self.at(file, number) + self.key;
         let address = file.cursor(&self.bytes[at..]).address()?;
-        address.ok_or_else(|| damaged("a node of its tree lies nowhere"))
+        address.ok_or_else(|| damaged("the address of a node of its tree is undefined"))
     }
 }
 
@@ -149,7 +149,9 @@ impl NewTree {
     ) -> Result<(u64, usize), Hdf5Error> {
         let at = 6 + count * self.record + number * node.pointer;
         let mut input = file.cursor(node.bytes.get(at..).unwrap_or_default());
-        let address = input.address()?.ok_or_else(|| damaged("a node of its tree lies nowhere"))?;
+        let address = input
+            .address()?
+            .ok_or_else(|| damaged("the address of a node of its tree is undefined"))?;
         Ok((address, input.uint(self.count)? as usize))
     }
 
@@ -175,7 +177,7 @@ impl NewTree {
         left: &mut u64,
         visit: &mut dyn FnMut(&[u8]) -> Result<(), Hdf5Error>,
     ) -> Result<(), Hdf5Error> {
-        let cyclic = || damaged("a node of its tree lies below itself");
+        let cyclic = || damaged("a node of its tree contains itself");
         *left = left.checked_sub(1).ok_or_else(cyclic)?;
         let node = self.node(file, address, count, level)?;
         for number in 0..=count {
@@ -248,8 +250,9 @@ impl LocalHeap {
         input.skip(8)?;
         let len = input.length()?;
         input.length()?;
-        let address =
-            input.address()?.ok_or_else(|| damaged("the names of a group lie nowhere"))?;
+        let address = input
+            .address()?
+            .ok_or_else(|| damaged("the address of a group's names is undefined"))?;
         Ok(LocalHeap { address, len })
     }
 
@@ -334,7 +337,7 @@ impl Collection {
         if let Some((at, len)) = self.placed.get(&index) {
             return self.read(file, *at, *len);
         }
-        let missing = || damaged("a list of any length is not in its heap");
+        let missing = || damaged("an element of variable length is not in its heap");
         let front = 8 + file.sizes.length as u64;
         let mut at = self.at;
         while self.end.saturating_sub(at) >= front {
@@ -442,7 +445,7 @@ impl FractalHeap {
     /// The object of a heap ID, which links and attributes have.
     pub(super) fn object(&self, file: &H5File, id: &[u8]) -> Result<Vec<u8>, Hdf5Error> {
         if self.has_filters {
-            return Err(damaged("its names are compressed, which is not read"));
+            return Err(damaged("its link names are compressed, which is not supported"));
         }
         let mut input = file.cursor(id.get(..self.id_len).unwrap_or(id));
         let first = input.u8()?;
@@ -470,7 +473,7 @@ impl FractalHeap {
     /// An object outside the heap's blocks.
     fn huge(&self, file: &H5File, id: &[u8]) -> Result<Vec<u8>, Hdf5Error> {
         let mut input = file.cursor(id);
-        let outside = || damaged("an object of a heap lies nowhere");
+        let outside = || damaged("the address of an object of a heap is undefined");
         if self.id_len > file.sizes.address + file.sizes.length {
             let address = input.address()?.ok_or_else(outside)?;
             let len = input.length()?;
@@ -496,7 +499,7 @@ impl FractalHeap {
     /// The address of a byte of the heap's space. A block is not read as a whole for one link, so the checksum of the
     /// block is not compared.
     fn place(&self, file: &H5File, at: u64) -> Result<u64, Hdf5Error> {
-        let outside = || damaged("an object of a heap lies outside of it");
+        let outside = || damaged("an object of a heap is outside of it");
         let mut table = self.root.ok_or_else(outside)?;
         let mut rows = self.rows;
         let mut at = at;

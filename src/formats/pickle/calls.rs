@@ -1,5 +1,5 @@
-//! What calls make: the functions that make tensors, arrays, lists and dicts are written out here, and what any
-//! other makes is an opaque object, which holds its arguments.
+//! Calls of a pickle: functions that make tensors, arrays, lists and dicts are implemented here;
+//! any other function makes an opaque object, which holds its arguments.
 
 use std::rc::Rc;
 
@@ -128,8 +128,9 @@ impl PickleMachine {
         }
     }
 
-    /// What a list or a dict is made of, where that is understood: nothing, a tuple, another one, for a dict
-    /// also a list of pairs. What a defaultdict makes of missing keys stands before that.
+    /// The contents of a new list or dict, if they are understood: none, a tuple, another list or
+    /// dict, for a dict also a list of pairs. A defaultdict's factory of missing keys comes before
+    /// them.
     fn copied(&self, is_dict: bool, items: &[PickleValue]) -> Option<Vec<PickleValue>> {
         let is_something =
             |item: &&PickleValue| !matches!(item, PickleValue::Global(_) | PickleValue::None);
@@ -178,8 +179,8 @@ impl PickleMachine {
         }
     }
 
-    /// What an identifier stands for: a storage, `('storage', class, key, device, elements[, view])`, or,
-    /// in old files, a class, `('module', class, file, text)`.
+    /// The value of an identifier: a storage, `('storage', class, key, device, elements[, view])`,
+    /// or, in old files, a class, `('module', class, file, text)`.
     pub(super) fn persistent(&mut self, id: &[PickleValue]) -> PickleValue {
         let [PickleValue::Text(word), class, rest @ ..] = id else { return PickleValue::Plain };
         if &**word == "module" {
@@ -196,7 +197,7 @@ impl PickleMachine {
         PickleValue::Storage(Rc::new(storage))
     }
 
-    /// What a function makes of its arguments: a tensor, or one that cannot be read.
+    /// The result of a function: a tensor, or one that cannot be read.
     fn rebuild(&self, by: Rebuild, items: &[PickleValue]) -> PickleValue {
         let made = match items {
             [tensor @ (PickleValue::Tensor(_) | PickleValue::Unreadable(_)), ..]

@@ -49,7 +49,7 @@ impl ElementType {
         }
     }
 
-    /// What PyTorch calls one that has no name here.
+    /// PyTorch's name of a type that has no name here.
     pub(crate) fn unnamed(self) -> Option<&'static str> {
         match self {
             ElementType::Unnamed(at) => UNNAMED.get(usize::from(at)).map(|it| it.0),
@@ -57,14 +57,14 @@ impl ElementType {
         }
     }
 
-    /// The one among those without a name here.
+    /// The type among those without a name here.
     fn find(is_it: impl FnMut(&(&str, &str, Option<u64>)) -> bool) -> Option<ElementType> {
         let at = UNNAMED.iter().position(is_it)?;
         u8::try_from(at).ok().map(ElementType::Unnamed)
     }
 }
 
-/// What stands for the names of the types `int1` to `uint7`.
+/// The word for the types `int1` to `uint7`.
 const SMALL: &str = "an integer of fewer than 8 bits";
 
 /// Types of elements that have no name here, their classes of storages, and the bytes of an element.

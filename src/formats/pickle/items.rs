@@ -38,8 +38,7 @@ impl SharedValue {
 pub(crate) enum SharedKind {
     List,
     Dict,
-    /// What a class or a function makes that is not known: its arguments, its state, and what is put
-    /// into it.
+    /// The object that an unknown class or function makes: its arguments, its state, and its items.
     Object,
 }
 

@@ -78,7 +78,7 @@ pub(crate) struct PickleMachine {
     pub(super) decoded: Decoded,
 }
 
-/// What a machine keeps besides that in which tensors are.
+/// The values that a machine keeps besides those that hold tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeps {
     Nothing,
@@ -211,7 +211,9 @@ impl PickleMachine {
             }
             PickleOp::Get(number) => {
                 let value = self.memo.get(&number).cloned();
-                self.stack.push(value.ok_or_else(|| damaged("it asks for what was not kept"))?);
+                self.stack.push(
+                    value.ok_or_else(|| damaged("it gets a memo entry that it did not put"))?,
+                );
             }
             PickleOp::Put(number) => self.keep(number)?,
             PickleOp::Memoize => self.keep(self.memoized)?,
@@ -248,7 +250,7 @@ impl PickleMachine {
     fn stack_global(&mut self) -> Result<(), Cause> {
         match self.pop_some(2)?.as_slice() {
             [PickleValue::Text(module), PickleValue::Text(name)] => self.push_global(module, name),
-            _ => return Err(damaged("the name of a class is no text")),
+            _ => return Err(damaged("the name of a class is not a text")),
         }
         Ok(())
     }
@@ -284,7 +286,7 @@ impl PickleMachine {
         }
     }
 
-    /// What stands above the last mark, and the mark.
+    /// Take the values above the last mark, and the mark.
     fn pop_mark(&mut self) -> Result<Vec<PickleValue>, Cause> {
         let mark = self.marks.pop().ok_or_else(|| damaged("a mark is missing"))?;
         Ok(self.stack.split_off(mark.min(self.stack.len())))
@@ -407,7 +409,7 @@ impl PickleMachine {
             | PickleValue::Unreadable(_)
             | PickleValue::Bytes(_)
             | PickleValue::Plain => return Ok(()),
-            _ => return Err(damaged("it sets the state of what has none")),
+            _ => return Err(damaged("it sets the state of an object that has none")),
         };
         match state.items() {
             // attributes in a dict, and those that have a place of their own

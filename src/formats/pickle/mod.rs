@@ -212,7 +212,7 @@ impl ArrayBytes {
         let (number, start) = match bytes {
             BytesPlace::Pickle(start) => (0, start),
             BytesPlace::Decoded(start) => (1, start),
-            BytesPlace::Undecoded => return Err(ops::damaged("its elements are no text")),
+            BytesPlace::Undecoded => return Err(ops::damaged("its elements are not text")),
         };
         let placed = match self.places[number].clone() {
             Some(placed) => placed,
@@ -298,15 +298,15 @@ pub enum PickleError {
     /// What its object is.
     #[error("its pickle holds no array of NumPy and no tensor, but {0}")]
     NoTensors(String),
-    #[error("opcode {0:#04x} of its pickle is not read")]
+    #[error("opcode {0:#04x} of its pickle is not supported")]
     Opcode(u8),
     #[error("its arrays lie in buffers outside of the pickle (protocol 5, out of band)")]
     OutOfBand,
     #[error("the file calls `{0}` with arguments that it does not take")]
     Arguments(&'static str),
-    #[error("it is marked as conjugated or negated, so that its elements are not those stored")]
+    #[error("it is marked as conjugated or negated: its values are not the stored elements")]
     Lazy,
-    #[error("its dtype is {0}, which is not read")]
+    #[error("its dtype {0} is not supported")]
     DType(Cow<'static, str>),
     /// What is no dtype.
     #[error("{0}")]
@@ -344,9 +344,9 @@ pub enum TensorFault {
     NoStorage(String),
     #[error("its storage cannot be read: {0}")]
     Member(#[from] NpzError),
-    #[error("its storage is said to have {said} bytes, and has {found}")]
+    #[error("its storage should have {said} bytes, and has {found}")]
     ShortStorage { said: u64, found: u64 },
-    #[error("its shape, strides and offset lead out of its storage of {0} bytes")]
+    #[error("its shape, strides and offset exceed its storage of {0} bytes")]
     Outside(u64),
     #[error("shape {} has 2^63 bytes or more", AsTuple(.0))]
     TooLarge(Vec<u64>),

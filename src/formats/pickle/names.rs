@@ -34,8 +34,8 @@ const MAX_KEY_DEPTH: usize = 16;
 /// Attributes of a module that leave no piece in a name.
 const OF_MODULES: [&str; 3] = ["_parameters", "_buffers", "_modules"];
 
-/// What is done with a tensor and its name; without one, it is the object itself. Of a tensor that cannot be
-/// read the reason is known.
+/// A visitor of a tensor and its name; without a name, it is the object itself. For a tensor that
+/// cannot be read, it gets the reason.
 pub(crate) type VisitTensor<'a> =
     &'a mut dyn FnMut(Option<&str>, Result<FoundTensor<'_>, PickleError>) -> Result<(), Cause>;
 
@@ -55,7 +55,7 @@ struct WalkLevel {
     is_state: bool,
 }
 
-/// What is left in a list or a dict, or in a tuple, of which an item comes next.
+/// The rest of a list, dict or tuple during a walk.
 enum WalkItems {
     Kept(ItemsLeft),
     Tuple(Rc<TupleValue>, usize),
@@ -149,7 +149,7 @@ pub(crate) fn visit_tensors(
     Ok(())
 }
 
-/// Where a walk through an object is: at the value to which the path leads.
+/// The state of a walk through an object: the value to which the path leads.
 #[derive(Default)]
 struct NameWalk {
     axes: Vec<u64>,

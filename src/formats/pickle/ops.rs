@@ -57,7 +57,7 @@ pub(crate) enum PickleOp {
     },
     /// Set the state of the value before the last one.
     Build,
-    /// What an identifier stands for: a storage.
+    /// The value of an identifier: a storage.
     Persistent,
     Stop,
     /// The protocol, the length of a frame.
@@ -111,7 +111,7 @@ impl<'s> PickleOps<'s> {
             0x89 => PickleOp::Push(PickleValue::Bool(false)),
             b'I' | b'L' | b'J' | b'K' | b'M' | 0x8a | 0x8b => PickleOp::Push(self.integer(code)?),
             b'F' => {
-                let float = self.line()?.parse().map_err(|_| damaged("a float is none"))?;
+                let float = self.line()?.parse().map_err(|_| damaged("a float is not a number"))?;
                 PickleOp::Push(PickleValue::Float(float))
             }
             b'G' => PickleOp::Push(PickleValue::Float(f64::from_be_bytes(self.bytes()?))),

@@ -14,7 +14,7 @@ use crate::tensor::{Storage, StorageKind, TensorInfo, data_bytes, push_number, t
 pub(crate) struct TorchStorage {
     /// The name of the member, behind `data/`.
     pub(crate) key: Rc<str>,
-    /// Where its bytes are in the member, which may hold several: all of it, but of old files.
+    /// The range of its bytes in the member: the whole member, except in old files.
     pub(crate) bytes: Range<u64>,
     /// How many bytes the member has.
     pub(crate) whole: u64,

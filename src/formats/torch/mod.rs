@@ -48,7 +48,7 @@ pub(crate) use output::OUTPUT;
 const PICKLE: &str = "data.pkl";
 const BYTE_ORDER: &str = "byteorder";
 
-/// What TorchScript has beside a pickle.
+/// The member that TorchScript has besides a pickle.
 const SCRIPT: &str = "constants.pkl";
 
 /// The folder in an archive that torch.save wrote, with its `/`.
@@ -96,14 +96,14 @@ pub fn byte_order(text: &[u8]) -> Result<Endian, TorchError> {
     }
 }
 
-/// What is wrong with a file of torch.save.
+/// A fault of a file of torch.save.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum TorchError {
     #[error(transparent)]
     Pickle(#[from] PickleError),
     #[error("its byte order is {:?}, neither little nor big", brief(.0))]
     ByteOrder(String),
-    #[error("what follows its pickles are no storages: {0}")]
+    #[error("the storages after its pickles are damaged: {0}")]
     Storages(&'static str),
 }
 
@@ -129,7 +129,7 @@ fn of_torch(cause: Cause) -> Cause {
 /// The number that an old file begins with, 0x1950a86a20f9469cfc6c, as a pickle without its protocol.
 const OLD_MAGIC: &[u8] = b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 
-/// What stands before the magic number from protocol 4 on: an opcode and the length of the rest.
+/// The bytes before the magic number from protocol 4 on: an opcode and the length of the rest.
 const OLD_FRAME: &[u8] = b"\x95\x0d\0\0\0\0\0\0\0";
 
 /// The only version of the old format.
@@ -145,7 +145,7 @@ pub(crate) fn begins_old(first: &[u8]) -> bool {
     as_far(OLD_MAGIC) || as_far(OLD_FRAME)
 }
 
-/// What is in a file of an old torch.save.
+/// Read a file of an old torch.save.
 pub fn read_old(
     source: &dyn Source,
     decode: &mut dyn FnMut(Vec<u8>) -> Result<StoragePlace, Cause>,
@@ -216,8 +216,8 @@ fn texts(ops: &mut PickleOps<'_>) -> Result<Vec<Rc<str>>, Cause> {
     }
 }
 
-/// Where the storages with these keys lie, of which the first begins at `start`. Those behind one whose
-/// elements are of unknown length cannot be found.
+/// The places of the storages with these keys, the first of which begins at `start`. Storages after
+/// one of unknown length cannot be found.
 fn places(
     source: &dyn Source,
     keys: &[Rc<str>],

@@ -97,7 +97,7 @@ impl<'a> MembersByName<'a> {
         MembersByName { members, order }
     }
 
-    /// Of several of one name the last one.
+    /// The last member of this name.
     fn find(&self, name: &str) -> Option<Member<'a>> {
         let is_until =
             |&number: &usize| self.members.get(number).is_some_and(|member| member.name <= name);

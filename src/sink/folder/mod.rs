@@ -63,8 +63,8 @@ impl FolderSink {
         FolderSink::begin(path, files, old, place, options)
     }
 
-    /// The same of a folder that takes the place of an existing one as a whole, if `goes` is true of that or it is
-    /// empty. Names are paths in it.
+    /// Create the sink of a folder that replaces an existing one as a whole, if `goes` is true of
+    /// that or it is empty. Names are paths in it.
     pub fn create_whole(
         path: &Path,
         files: &[(&str, u64, Option<u32>)],
@@ -125,7 +125,7 @@ impl FolderSink {
         claim(path, &place, &entries, targets)
     }
 
-    /// The same for [`FolderSink::create_whole`].
+    /// Make the checks of [`FolderSink::create_whole`].
     pub fn check_whole(
         path: &Path,
         goes: fn(&Path) -> bool,

@@ -34,7 +34,7 @@ pub struct FolderTree {
     temp_name: TempName,
     fd: Arc<OwnedFd>,
     place: FolderPlace,
-    /// Where a folder is replaced: the mode for the new folder, and the first mark found.
+    /// The mode for the new folder, and the first mark found, if a folder is replaced.
     replaced: Option<(Mode, Option<String>)>,
     options: SinkOptions,
     folders: Subfolders,

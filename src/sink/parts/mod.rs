@@ -89,35 +89,35 @@ pub fn discard(path: &Path) -> SinkResult<bool> {
 /// Why a part cannot be written, beyond the errors of any output.
 #[derive(Debug, thiserror::Error)]
 pub enum PartsError {
-    #[error("parts of another job are begun for it: {0}")]
+    #[error("parts of another job exist for it: {0}")]
     OtherJob(Difference),
     #[error("its parts were discarded while this one was being written")]
     Discarded,
     #[error("parts can only be written to a file")]
     NotAFile,
     /// Parts never replace a folder: no system call does this at once while others may write.
-    #[error("is a folder that is not empty, and parts replace none: remove it first")]
+    #[error("is a folder that is not empty: remove it first")]
     FolderExists,
     #[error("{0} of its parts is damaged")]
     Damaged(String),
-    #[error("the data of its parts have {found} bytes, and were made with {len}")]
+    #[error("the data file of its parts has {found} bytes, not {len}")]
     OtherLen { found: u64, len: u64 },
 }
 
 /// The difference of two jobs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Difference {
-    #[error("it is cut into {theirs} parts there, and into {ours} here")]
+    #[error("it has {theirs} parts, not {ours}")]
     Parts { theirs: u64, ours: u64 },
-    #[error("version {theirs} began them, and this is version {ours}")]
+    #[error("version {theirs} made them, this is version {ours}")]
     Version { theirs: String, ours: String },
-    #[error("they are of other inputs")]
+    #[error("its parts were made from other inputs")]
     Inputs,
     #[error("the input {0} had another size or another time of last change")]
     Input(String),
     #[error("the input {0} had the same size and time of last change, but other content")]
     Content(String),
-    #[error("the index, or another flag that changes the output, is another one")]
+    #[error("the index, or another flag that changes the output, differs")]
     Work,
 }
 
@@ -259,10 +259,7 @@ mod tests {
             |parts, size, work: &str| JobRecord::new(parts, 9, vec![input(size)], work.into());
         let ours = job(4, 5, "w");
         assert_eq!(ours.difference(&ours.clone()), None);
-        assert_eq!(
-            ours.difference(&job(8, 5, "w")).unwrap().to_string(),
-            "it is cut into 8 parts there, and into 4 here"
-        );
+        assert_eq!(ours.difference(&job(8, 5, "w")).unwrap().to_string(), "it has 8 parts, not 4");
         assert_eq!(ours.difference(&job(4, 6, "w")), Some(Difference::Input("a.npy".into())));
         let other = InputId { sample: "t".into(), ..input(5) };
         assert_eq!(
@@ -286,7 +283,7 @@ mod tests {
         let first = serde_json::from_str(first).unwrap();
         assert_eq!(
             ours.difference(&first).unwrap().to_string(),
-            format!("version 0.1.0 (protocol 1) began them, and this is version {}", ours.version)
+            format!("version 0.1.0 (protocol 1) made them, this is version {}", ours.version)
         );
     }
 }

@@ -83,11 +83,11 @@ pub enum RemoteError {
     Timeout(Duration),
     #[error("the answer of the server was cut short")]
     Cut,
-    #[error("the server sent more bytes than were asked for")]
+    #[error("the server sent more bytes than requested")]
     TooLong,
     #[error("the file changed on the server while it was being read")]
     Changed,
-    #[error("the server tells no version of the file, by which other machines would know it")]
+    #[error("the server states no version of the file for other machines to compare")]
     NoVersion,
     #[error("the server sends whole files only, no ranges of them")]
     NoRanges,

@@ -173,7 +173,7 @@ impl Wire {
             url = match next {
                 Some(next) if next.scheme() == "https" || next.scheme() == url.scheme() => next,
                 Some(_) => return Err(refused("the server redirects from https to http")),
-                None => return Err(refused("the server redirects to what is no URL")),
+                None => return Err(refused("the server redirects to an invalid URL")),
             };
         }
         Err(refused("the server redirects again and again"))
@@ -184,7 +184,7 @@ impl RequestTarget {
     fn addressed(&self, request: &HttpRequest, url: &Url) -> Result<HttpRequest, HttpError> {
         let mut request = request.clone();
         let uri = url.as_str().split('#').next().unwrap_or_default();
-        let uri = uri.parse::<Uri>().map_err(|_| refused("the address is no URL"))?;
+        let uri = uri.parse::<Uri>().map_err(|_| refused("the address is not a URL"))?;
         *request.uri_mut() = uri;
         request.headers_mut().remove(AUTHORIZATION);
         if let (Some(header), true) = (&self.authorization, url.origin() == self.url.origin()) {

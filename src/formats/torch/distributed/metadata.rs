@@ -26,7 +26,7 @@ use crate::formats::pickle::{MAX_DECODED, PickleError};
 use crate::formats::torch::TorchError;
 use crate::source::{PieceBox, Source};
 
-/// What a checkpoint holds, by its metadata.
+/// The contents of a checkpoint, by its metadata.
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
     pub(super) tensors: Vec<DescribedTensor>,
@@ -51,7 +51,7 @@ pub(super) struct DescribedPiece {
     pub(super) stored: StoredPiece,
 }
 
-/// Where a piece is stored: the number of its file, and its bytes in it.
+/// The place of a piece: the number of its file, and its bytes in it.
 #[derive(Clone, Debug)]
 pub(super) struct StoredPiece {
     pub(super) file: usize,
@@ -99,13 +99,13 @@ pub(super) fn read(source: &dyn Source) -> Result<Metadata, Cause> {
     let values = Values(shared);
     let [tensors, stored] = values.attributes(&object, ["state_dict_metadata", "storage_data"]);
     let (Some(tensors), Some(stored)) = (tensors, stored) else {
-        return Err(damaged("it is no metadata of a distributed checkpoint"));
+        return Err(damaged("it is not the metadata of a distributed checkpoint"));
     };
     let mut metadata = Metadata::default();
     let stored = stored_pieces(&values, &stored, &mut metadata.files)?;
     for KeptItem { key, value } in values.items(&tensors, SharedKind::Dict) {
         let Some(PickleValue::Text(name)) = key else {
-            return Err(damaged("the name of a tensor is no text"));
+            return Err(damaged("the name of a tensor is not a text"));
         };
         let [properties, size, chunks] =
             values.attributes(&value, ["properties", "size", "chunks"]);
@@ -113,7 +113,7 @@ pub(super) fn read(source: &dyn Source) -> Result<Metadata, Cause> {
             metadata.objects.push(name.to_string());
             continue;
         };
-        let shape = size.axes().ok_or_else(|| damaged("a shape is no tuple of lengths"))?;
+        let shape = size.axes().ok_or_else(|| damaged("a shape is not a tuple of lengths"))?;
         let dtype = dtype(&values, properties);
         let piece = |chunk: KeptItem| {
             let [offset, shape] = values.attributes(&chunk.value, ["offsets", "sizes"]);

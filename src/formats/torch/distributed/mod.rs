@@ -42,10 +42,10 @@ pub(crate) static FORMAT: Format = Format {
     ..Format::new("distributed pytorch", |_| false, open)
 };
 
-/// What is wrong with a distributed checkpoint.
+/// A fault of a distributed checkpoint.
 #[derive(Debug, thiserror::Error)]
 enum DistributedFault {
-    #[error("a distributed checkpoint has to be opened by its folder")]
+    #[error("a distributed checkpoint must be opened by its folder")]
     NoFolder,
     #[error("the pieces of tensor {0:?} do not cover it")]
     Uncovered(String),
