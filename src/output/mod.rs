@@ -417,7 +417,7 @@ mod tests {
             shapes(chunking, &[9, 9]).map_err(|error| error.to_string())
         };
         assert!(asked(&[2, 2], &[4, 6]).is_ok());
-        assert!(asked(&[2, 2], &[4, 5]).unwrap_err().contains("no whole number"));
-        assert!(asked(&[2], &[4, 4]).unwrap_err().contains("differ in number"));
+        assert!(asked(&[2, 2], &[4, 5]).unwrap_err().contains("not a multiple"));
+        assert!(asked(&[2], &[4, 4]).unwrap_err().contains("the number of axes differs"));
     }
 }
