@@ -46,7 +46,7 @@ pub(crate) struct ArrayObjects {
     pub(crate) list: PickleValue,
 }
 
-/// What gives bytes in place of a value that may be a text of bytes.
+/// A function that gives bytes in place of a value that may be a text of bytes.
 pub(crate) type BytesOf<'a> = &'a mut dyn FnMut(&PickleValue) -> Result<PickleValue, Cause>;
 
 impl ArrayCell {
@@ -91,7 +91,7 @@ impl ArrayCell {
     }
 }
 
-/// What a call of such a function makes of its arguments.
+/// The result of calling such a function with its arguments.
 pub(crate) fn call(
     call: ArrayCall,
     items: &[PickleValue],

@@ -28,9 +28,9 @@ pub(crate) struct ArrayDType {
 
 #[derive(Clone, Debug)]
 struct BuiltDType {
-    /// None of a subarray, which is the type of fields alone.
+    /// The dtype; `None` for a subarray, which is the type of fields alone.
     dtype: Option<DType>,
-    /// As the header of a `.npy` says it, where it can.
+    /// The literal of a `.npy` header, if there is one.
     literal: Option<PyLiteral>,
     /// How many values the literal has.
     values: usize,

@@ -48,7 +48,7 @@ const MAX_PICKLE: u64 = 256_000_000;
 /// The most bytes of elements that are decoded.
 pub(super) const MAX_DECODED: usize = 64_000_000;
 
-/// Where a storage lies in the input.
+/// The place of a storage in the input.
 #[derive(Clone, Debug)]
 pub struct StoragePlace {
     /// The part of the input that holds it.
@@ -61,11 +61,11 @@ pub struct StoragePlace {
 pub struct PickleContents {
     /// The tensors, in the order in which they stand in the object.
     pub tensors: Tensors,
-    /// Those that cannot be read, by name, and why.
+    /// The tensors that cannot be read, by name, and the reasons.
     pub unreadable: Vec<(String, PickleError)>,
     /// The classes and functions that are not known, by name.
     pub opaque: Vec<String>,
-    /// What the object is, in words.
+    /// The object in words.
     what: String,
     /// How many bytes of elements were decoded.
     pub(super) decoded_len: usize,
@@ -74,7 +74,7 @@ pub struct PickleContents {
 }
 
 impl PickleContents {
-    /// The same, or an error that says what the object is, if nothing in it is an array or a tensor.
+    /// The contents, or an error that names the object, if nothing in it is an array or a tensor.
     pub(super) fn with_tensors(self) -> Result<PickleContents, PickleError> {
         if !self.tensors.is_empty() || !self.unreadable.is_empty() {
             return Ok(self);
@@ -100,7 +100,7 @@ pub enum StoredBytes<'a> {
     Storage(&'a str),
     /// The source of the pickle.
     Pickle,
-    /// These, which were decoded.
+    /// Bytes that were decoded.
     Decoded(Vec<u8>),
 }
 
@@ -125,7 +125,7 @@ impl<'s> Pickle<'s> {
         Pickle { source, range, endian, is_array: false, most_decoded: MAX_DECODED }
     }
 
-    /// What is in the object of it.
+    /// Read the object of the pickle.
     pub fn read(self, place: PlaceBytes<'_>) -> Result<PickleContents, Cause> {
         let Pickle { source, range, endian, is_array, most_decoded } = self;
         let len = range.end.saturating_sub(range.start);
@@ -196,14 +196,14 @@ pub(super) fn contents(
     Ok(PickleContents { tensors, unreadable, opaque, decoded_len, ..PickleContents::default() })
 }
 
-/// Where the elements of arrays lie in the input: those in the pickle, and those that were decoded.
+/// The places of the elements of arrays in the input: of those in the pickle, and of decoded ones.
 struct ArrayBytes {
     decoded: Option<Vec<u8>>,
     places: [Option<StoragePlace>; 2],
 }
 
 impl ArrayBytes {
-    /// Where such bytes lie, and the position of these among them.
+    /// Place these bytes, and return the position of the first.
     fn place(
         &mut self,
         bytes: BytesPlace,
@@ -253,8 +253,8 @@ fn placed(
     })
 }
 
-/// What is left of tensors, and of those that cannot be read, where several of one name become one that
-/// cannot be.
+/// Keep names that occur once; tensors or unreadable ones that share a name become one that cannot
+/// be read.
 pub(super) fn named_once<U>(
     tensors: Tensors,
     mut unreadable: Vec<U>,
@@ -282,7 +282,7 @@ pub(super) fn named_once<U>(
     (once, unreadable)
 }
 
-/// What is wrong with a pickle, or with what is in it.
+/// A fault of a pickle, or of an object in it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PickleError {
     #[error("its pickle is damaged: {0}")]
@@ -295,7 +295,7 @@ pub enum PickleError {
     Large(usize),
     #[error("its objects are nested deeper than {0} levels")]
     Deep(usize),
-    /// What its object is.
+    /// An object without arrays or tensors, in words.
     #[error("its pickle holds no array of NumPy and no tensor, but {0}")]
     NoTensors(String),
     #[error("opcode {0:#04x} of its pickle is not supported")]
@@ -308,7 +308,7 @@ pub enum PickleError {
     Lazy,
     #[error("its dtype {0} is not supported")]
     DType(Cow<'static, str>),
-    /// What is no dtype.
+    /// A dtype that is not understood.
     #[error("{0}")]
     Elements(String),
     #[error("arrays of Python objects are not read")]

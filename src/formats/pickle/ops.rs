@@ -49,7 +49,7 @@ pub(crate) enum PickleOp {
         module: String,
         name: String,
     },
-    /// The same, where the class stands there first.
+    /// An object whose class comes first on the stack.
     Object,
     /// Call a function; `keywords` where a dict of these is the last value.
     Call {
@@ -290,7 +290,7 @@ impl<'s> PickleOps<'s> {
         String::from_utf8(line).map_err(|_| damaged("a name is not UTF-8"))
     }
 
-    /// What ends with its line, unless it is too long for a name, and its length.
+    /// A line, unless it is too long for a name, and its length.
     fn any_line(&mut self) -> Result<(Option<Vec<u8>>, u64), Cause> {
         let mut line = Vec::new();
         let start = self.position();
@@ -317,7 +317,7 @@ impl<'s> PickleOps<'s> {
 
     /// A number of the memo.
     fn number(&mut self) -> Result<u32, Cause> {
-        self.line()?.parse().map_err(|_| damaged("a number of the memo is none"))
+        self.line()?.parse().map_err(|_| damaged("a number of the memo is not a number"))
     }
 
     /// Count bytes that are read.

@@ -9,13 +9,13 @@ use crate::error::Cause;
 /// Bytes of a pickle.
 #[derive(Debug)]
 pub(crate) struct PickleBytes {
-    /// Where they are few, as the characters of Latin-1.
+    /// The bytes as characters of Latin-1, if they are few.
     pub(crate) key: Option<Box<str>>,
     pub(crate) place: BytesPlace,
     pub(crate) len: u64,
 }
 
-/// Where bytes of a pickle are.
+/// The place of bytes of a pickle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BytesPlace {
     /// In the pickle, from this position of its source on.
@@ -50,7 +50,7 @@ pub(crate) struct Characters<'a> {
     filled: usize,
 }
 
-/// What stands for what is no character.
+/// The mark of a code that is not a character.
 const NO_CHARACTER: u32 = u32::MAX;
 
 impl<'a> Characters<'a> {
@@ -75,7 +75,7 @@ impl<'a> Characters<'a> {
         Ok(Some(character))
     }
 
-    /// What stands behind a backslash.
+    /// The character after a backslash.
     fn escaped(&mut self) -> Result<u32, Cause> {
         let is_quoted = self.form == TextForm::Quoted;
         let digits = match (is_quoted, self.byte()?) {

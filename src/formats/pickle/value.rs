@@ -93,7 +93,7 @@ impl PickleValue {
         }
     }
 
-    /// Where it is, if it may have other owners.
+    /// The address, if it may have other owners.
     fn shared_place(&self) -> Option<*const u8> {
         fn place<T: ?Sized>(owned: &Rc<T>) -> Option<*const u8> {
             (Rc::strong_count(owned) > 1).then(|| Rc::as_ptr(owned).cast())
@@ -132,7 +132,7 @@ impl PickleValue {
         items.iter().map(PickleValue::count).collect()
     }
 
-    /// What it is, in words.
+    /// The value in words.
     pub(crate) fn described(&self, shared: &[SharedValue]) -> String {
         let several = |what: &str, len: u64| format!("{what} of {len} items");
         match self {
@@ -160,7 +160,7 @@ impl PickleValue {
         }
     }
 
-    /// What stands in a name for a key that is no number, text or tuple.
+    /// The word in a name for a key that is not a number, text or tuple.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             PickleValue::Tensor(_) | PickleValue::Unreadable(_) => "<tensor>",
@@ -173,7 +173,7 @@ impl PickleValue {
     }
 }
 
-/// What values take in memory together, up to a limit; those of several owners once.
+/// The memory of values together, up to a limit; values with several owners count once.
 pub(crate) struct ValueWeight {
     left: usize,
     seen: HashSet<*const u8>,
