@@ -352,7 +352,7 @@ def hostile(folder):
     refused("bomb, honest", blob, "takes 128 bytes")
     for at in blob.rindex(b"PK\x01\x02") + 24, 22:
         blob[at : at + 4] = struct.pack("<I", 128)
-    refused("bomb, lying", blob, "more than the 128 bytes", ("-t", "w", "-o", os.path.join(folder, "x.bin")))
+    refused("bomb, lying", blob, "more than the expected 128 bytes", ("-t", "w", "-o", os.path.join(folder, "x.bin")))
 
     blob = archive([("w.npy", good), ("v.npy", good)])
     at = blob.rindex(b"PK\x01\x02") + 42

@@ -510,7 +510,7 @@ def check_what_has_no_parts():
     failed_well(tslice("a.npy", "-o", "o.npz", "--deflate", "--part", "0/2"), 1, "compressed")
     failed_well(tslice("a.npy", "--part", "0/2"), 2, "-o FILE")
     failed_well(tslice("-", "-o", "o.npy", "--part", "0/2", stdin=open("a.npy")), 1, "regular file")
-    failed_well(tslice("a.npy", "-o", "a.npy", "-f", "--part", "0/2"), 1, "is the output too")
+    failed_well(tslice("a.npy", "-o", "a.npy", "-f", "--part", "0/2"), 1, "is also the output")
     for value in ("2/2", "x", "0/0", "-1/2", "1", "plan/0"):
         failed_well(tslice("a.npy", "-o", "o.npy", "--part", value), 2, "--part")
     for value in ("status", "discard", "plan/2"):
@@ -538,7 +538,7 @@ def check_other_joins_are_refused():
         (files, [*files, "--axis", "1", "--index", "[:60]"], "other"),
         ([*files, "--axis", "-1"], [*files, "--axis", "-1", "--index", "[::-1]"], "the index, or another flag"),
         ([*files, "--index", "[[3, 1, 2]]"], [*files, "--index", "[[3, 1, 1]]"], "the index, or another flag"),
-        ([*files, "--index", "[@l.npy]"], [*files, "--index", "[[3, 1, 2]]"], "of other inputs"),
+        ([*files, "--index", "[@l.npy]"], [*files, "--index", "[[3, 1, 2]]"], "from other inputs"),
         (files, [*files, "--order", "F"], "the index, or another flag"),
         # the same of the first input
         (["half.npy", files[0], "--index", "[:50]"], ["half.npy", files[0], "--index", "[-50:]"], "the index, or another flag"),

@@ -295,7 +295,7 @@ def check_strange_files_in_the_folder_are_errors_and_nobody_waits():
                 assert run.returncode in (0, 1), (name, kind, harness.text(run))
                 if run.returncode:
                     other = name == "data" and kind in ("oversized", "garbage", "empty", "huge")
-                    says = "the data of its parts have" if other else f"{name} of its parts is damaged"
+                    says = "the data file of its parts has" if other else f"{name} of its parts is damaged"
                     failed_well(run, 1, says, "--part discard")
             if os.path.exists("o.npy"):
                 harness.same("o.npy", np.load("a.npy")[:, ::-1])
@@ -331,7 +331,7 @@ def check_data_that_are_cut_short_are_an_error():
     decide = at(lambda call: call.name == "fsync" and b"data" in os.readlink(f"/proc/{call.run.pid}/fd/{call.args[0]}").encode(),
                 lambda: os.truncate(data, 5000))
     status, err = supervised(0, 2, decide)
-    assert decide.done and status == 1 and b"the data of its parts have 5000 bytes" in err, (status, err)
+    assert decide.done and status == 1 and b"the data file of its parts has 5000 bytes" in err, (status, err)
     done_well(tslice("a.npy", "-o", "o.npy", "--part", "discard"))
     # without it
     done_well(part(0, 2))
