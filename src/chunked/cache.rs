@@ -100,6 +100,11 @@ impl Cache {
         slot.is_some_and(|slot| slot.try_lock().is_ok_and(|chunk| chunk.is_some()))
     }
 
+    /// Whether a chunk is cached, or some worker decodes it.
+    pub(super) fn is_known(&self, at: &[u64]) -> bool {
+        self.lock().slots.contains_key(at)
+    }
+
     pub(super) fn has_room(&self, bytes: u64) -> bool {
         self.lock().bytes.saturating_add(bytes) <= CACHE_BYTES
     }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::Chunked;
 use super::cache::{CACHE_BYTES, Cache};
 use super::cells::Steps;
+use super::{Chunked, TouchedChunk};
 use crate::execute::{FillError, Pieces, ReadFrom, VisitRange, split_first};
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::Runs;
@@ -18,9 +18,14 @@ pub struct Decoding<'a> {
     /// The positions of the elements that the pieces read, one after the other from 0 on.
     runs: Runs,
     pieces: Box<dyn Pieces + 'a>,
+    /// Whether the pieces are ranges of the positions, one after the other.
+    is_in_order: bool,
     work: u64,
     cache: Cache,
 }
+
+/// A chunk is decoded ahead for one of so many pieces.
+const PIECES_AHEAD: u64 = 64;
 
 impl<'a> Decoding<'a> {
     /// Read a view of the positions in its order, in pieces that do not divide `unit` bytes.
@@ -32,14 +37,16 @@ impl<'a> Decoding<'a> {
         let ranges = Plan::new(&Runs::contiguous(0, runs.bytes()), unit, piece);
         let work = chunked.work(runs);
         let (chunked, runs) = (chunked.used_by(runs), runs.clone());
-        Decoding { chunked, runs, pieces: Box::new(ranges), work, cache: Cache::of_last() }
+        let (pieces, cache) = (Box::new(ranges), Cache::of_last());
+        Decoding { chunked, runs, pieces, is_in_order: true, work, cache }
     }
 
     /// Pieces that read elements at their positions.
     pub fn of(chunked: &Chunked, pieces: Box<dyn Pieces + 'a>) -> Decoding<'a> {
         let runs = chunked.all();
         let work = pieces.work();
-        Decoding { chunked: chunked.clone(), runs, pieces, work, cache: Cache::of_last() }
+        let (chunked, cache) = (chunked.clone(), Cache::of_last());
+        Decoding { chunked, runs, pieces, is_in_order: false, work, cache }
     }
 
     /// Whether ranges one after the other decode no chunk twice: not if so many chunks would have
@@ -53,6 +60,28 @@ impl<'a> Decoding<'a> {
         let kept = inner.map(Steps::cells).fold(chunk, u64::saturating_mul).saturating_mul(2);
         // if one chunk is needed at a time, it takes that memory in any case
         kept <= CACHE_BYTES.max(chunk.saturating_mul(2))
+    }
+
+    /// Decode the next chunk of later pieces while other workers decode those of piece `number`, so that few pieces of
+    /// each chunk do not make workers wait for each other.
+    fn decode_ahead(&self, number: u64, source: &dyn Source) {
+        let last = self.count().min(number.saturating_add(PIECES_AHEAD));
+        let is_worth_it = self.is_in_order && self.chunked.chunk_bytes() <= CACHE_BYTES / 8;
+        for later in number..if is_worth_it { last } else { number } {
+            for part in self.runs.boxes(self.output(later).file_bounds()) {
+                let touched = self.chunked.touched(&part);
+                for (TouchedChunk { at, .. }, in_part) in touched.chunks().zip(0..) {
+                    let is_own = later == number;
+                    if is_own && (!self.cache.is_known(&at) || self.cache.is_ready(&at)) {
+                        return;
+                    }
+                    if !is_own && !self.cache.is_known(&at) {
+                        let decode = || touched.decode(in_part, &at, source);
+                        return self.cache.prepare(&at, || true, decode);
+                    }
+                }
+            }
+        }
     }
 
     /// Fill `out` with the elements from position `start` on.
@@ -80,6 +109,7 @@ impl Pieces for Decoding<'_> {
     }
 
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
+        self.decode_ahead(number, from.source);
         let source = &Elements { decoding: self, source: from.source };
         self.pieces.fill(number, &mut ReadFrom { source, scratch: from.scratch }, out)?;
         self.cache.filled(self.count());
