@@ -36,6 +36,8 @@ pub(crate) fn write_files(folder: &Path) -> Result<(), Box<dyn Error>> {
     // the layouts of torch.save and of netCDF's library
     fs::write(folder.join("tides.nc"), include_bytes!("files/tides.nc"))?;
     fs::write(folder.join("training.pt"), include_bytes!("files/training.pt"))?;
+    // NumPy arrays by Python's pickle
+    fs::write(folder.join("scaler.pkl"), include_bytes!("files/scaler.pkl"))?;
     fs::write(folder.join("weather.nc"), include_bytes!("files/weather.nc"))?;
     write_model(&folder.join("model.safetensors"))
 }

@@ -92,10 +92,10 @@ fn arrays_of_python_objects_hold_tensors_by_their_paths() {
     assert_cmd::Command::from_std(piped).assert().success().stdout("7\n");
     let info = tslice(&dir, &["info", "o.npz"]).assert().code(1);
     info.stdout(contains(
-        "who cannot be read: its pickle holds no array of NumPy and no tensor, but a list of 0 items\n",
+        "who cannot be read: a pickle without arrays, which holds a list of 0 items\n",
     ));
     let none = tslice(&dir, &["info", "none.npy"]).assert().code(1);
-    none.stderr(contains("none.npy: its pickle holds no array of NumPy and no tensor, but a list"));
+    none.stderr(contains("none.npy: a pickle without arrays, which holds a list"));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn what_is_no_pickle_of_arrays_is_refused() {
         ("words", "words: a text, which is not read"),
         ("brackets", "brackets: a text, which is not read"),
         ("outside.pkl", "outside.pkl: its arrays lie in buffers outside of the pickle"),
-        ("system.pkl", "no tensor, but an object; it names posix.system\n"),
+        ("system.pkl", "a pickle without arrays, which holds an object; it names posix.system\n"),
     ] {
         tslice(&dir, &["info", file]).assert().code(1).stderr(contains(says));
     }

@@ -119,7 +119,7 @@ fn what_a_terminal_shows_is_true() {
 }
 
 /// The other pages that hold examples, and how many at least.
-const PAGES: [(&str, usize); 19] = [
+const PAGES: [(&str, usize); 20] = [
     ("docs/changing.md", 3),
     ("docs/checkpoints.md", 15),
     ("docs/dtypes.md", 8),
@@ -128,6 +128,7 @@ const PAGES: [(&str, usize); 19] = [
     ("docs/formats/netcdf3.md", 4),
     ("docs/formats/npy.md", 4),
     ("docs/formats/npz.md", 3),
+    ("docs/formats/pickle.md", 3),
     ("docs/formats/raw.md", 3),
     ("docs/formats/safetensors.md", 3),
     ("docs/formats/text.md", 5),

@@ -96,10 +96,14 @@ def check_text():
 
 
 def check_pickles():
-    for protocol in (2, 3, 4, 5):
+    for protocol in range(6):
         with open(f"p{protocol}.pkl", "wb") as file:
             pickle.dump(FLOATS, file, protocol=protocol)
-        converted(f"p{protocol}.pkl", f"p{protocol}.npz", {"arr_0": FLOATS})
+        read(f"p{protocol}.pkl", FLOATS)
+    for protocol in (2, 3, 4, 5):
+        with open(f"l{protocol}.pkl", "wb") as file:
+            pickle.dump({"a": FLOATS.tolist()}, file, protocol=protocol)
+        converted(f"l{protocol}.pkl", f"l{protocol}.npz", {"a": FLOATS.astype(float)})
 
 
 def check_compressed():

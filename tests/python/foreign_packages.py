@@ -43,7 +43,7 @@ ENDINGS = {".npy", ".npz", ".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4", ".mat"
 SHOWN = 10
 # what is refused, and the words of docs/formats that say so
 REASONS = [
-    (r"Python objects|pickled", "Arrays of Python objects are refused"),
+    (r"Python objects|without arrays", "An array of Python objects without arrays in it is refused"),
     (r"(strings|elements) of variable length|references|times|floats of an unknown format",
      "strings and elements of variable length (vlen), references, times, and floats of unknown formats"),
     (r"use the filter", "another filter (szip, nbit, blosc2, zfp and others)"),

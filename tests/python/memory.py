@@ -10,6 +10,7 @@ line is `N passed, N failed`.
 
 import json
 import os
+import pickle
 import resource
 import struct
 import sys
@@ -41,6 +42,18 @@ def told(**peaks):
 
 def few_descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
+
+def check_pickles():
+    array = np.arange(7_500_000 // SCALE) % 9000
+    found = {}
+    for protocol in (0, 2, 5):
+        # elements that are decoded, and such that are read where they lie
+        with open("p.pkl", "wb") as file:
+            pickle.dump({"w": array, "few": array[:9]}, file, protocol)
+        found[f"protocol_{protocol}"] = peak("p.pkl", "-t", "w", "-o", "w.npy", "-f")
+        same("w.npy", array)
+    return told(**found)
 
 
 def check_a_line_of_100_megabytes():

@@ -230,8 +230,13 @@ impl PickleMachine {
             }
             Some(_) => return Err(PickleError::Lazy),
         }
-        let [PickleValue::Storage(storage), offset, shape, strides] = view else {
-            return Err(wrong());
+        let (storage, offset, shape, strides) = match view {
+            [PickleValue::Storage(storage), offset, shape, strides] => {
+                (storage, offset, shape, strides)
+            }
+            // what `torch.storage._load_from_bytes` makes
+            [PickleValue::Shared(_), ..] => return Err(PickleError::Nested),
+            _ => return Err(wrong()),
         };
         let elements = match dtype {
             None => storage.elements,

@@ -296,10 +296,18 @@ pub enum PickleError {
     #[error("its objects are nested deeper than {0} levels")]
     Deep(usize),
     /// An object without arrays or tensors, in words.
-    #[error("its pickle holds no array of NumPy and no tensor, but {0}")]
+    #[error("a pickle without arrays, which holds {0}")]
     NoTensors(String),
     #[error("opcode {0:#04x} of its pickle is not supported")]
     Opcode(u8),
+    #[error(
+        "joblib wrote it, with elements between the instructions of the pickle, which is not read"
+    )]
+    Joblib,
+    #[error(
+        "its storage is a pickle of its own, as pickle.dump writes it: only torch.save is read"
+    )]
+    Nested,
     #[error("its arrays lie in buffers outside of the pickle (protocol 5, out of band)")]
     OutOfBand,
     #[error("the file calls `{0}` with arguments that it does not take")]
@@ -330,6 +338,8 @@ impl Fault for PickleError {
             PickleError::DType(_) => ErrorKind::DType,
             PickleError::NoTensors(_)
             | PickleError::Opcode(_)
+            | PickleError::Joblib
+            | PickleError::Nested
             | PickleError::OutOfBand
             | PickleError::Lazy => ErrorKind::Unsupported,
             _ => ErrorKind::Damaged,

@@ -67,6 +67,9 @@ pub(crate) enum PickleOp {
 /// The longest text that can be a key, or a name, in bytes.
 const MAX_TEXT: u64 = 1 << 20;
 
+/// The module whose objects have elements behind them.
+const JOBLIB: &str = "joblib.numpy_pickle";
+
 /// The longest text of Python 2 that can be a key, or a name, in bytes: longer ones are elements.
 const MAX_BYTE_TEXT: usize = 256;
 
@@ -141,7 +144,10 @@ impl<'s> PickleOps<'s> {
             b'q' => PickleOp::Put(self.bytes::<1>()?[0].into()),
             b'r' => PickleOp::Put(u32::from_le_bytes(self.bytes()?)),
             0x94 => PickleOp::Memoize,
-            b'c' => PickleOp::Global { module: self.line()?, name: self.line()? },
+            b'c' => match (self.line()?, self.line()?) {
+                (module, _) if module == JOBLIB => return Err(PickleError::Joblib.into()),
+                (module, name) => PickleOp::Global { module, name },
+            },
             b'i' => PickleOp::Instance { module: self.line()?, name: self.line()? },
             b'o' => PickleOp::Object,
             0x93 => PickleOp::StackGlobal,
@@ -200,6 +206,9 @@ impl<'s> PickleOps<'s> {
             return Ok(PickleValue::LongText { start, len, form: TextForm::Utf8 });
         }
         let text = String::from_utf8(self.take(len)?);
+        if text.as_ref().is_ok_and(|text| text == JOBLIB) {
+            return Err(PickleError::Joblib.into());
+        }
         Ok(text.map_or(PickleValue::Plain, |text| PickleValue::Text(Rc::from(text))))
     }
 
