@@ -22,6 +22,7 @@ import pickle
 import random
 import struct
 import sys
+import zipfile
 
 import ml_dtypes
 import numpy as np
@@ -136,7 +137,9 @@ def random_array(rng):
         array = rng.choice([array[::-1], array[..., :1], array.T, np.moveaxis(array, 0, -1)])
     elif rng.random() < 0.1 and array.ndim == 2 and dtype.kind in "fiu":
         array = np.asmatrix(array)
-    return array[()] if array.ndim == 0 and rng.random() < 0.7 else array
+    # a text as a scalar loses the zeros at its end
+    is_whole = array.ndim == 0 and (array.dtype.names is not None or array[()].dtype == np.asarray(array[()]).dtype == array.dtype)
+    return array[()] if is_whole and rng.random() < 0.7 else array
 
 
 def random_object(rng, arrays, depth=0):
@@ -175,11 +178,6 @@ def named(value, path=""):
         yield from named(vars(value), path)
 
 
-def is_known(array):
-    """Whether the header of a .npy could say its dtype."""
-    return array.dtype.kind != "V" or array.dtype.names is None or "bfloat16" not in str(array.dtype)
-
-
 def saved(case, value):
     """The file's name, and the arrays by their names in it."""
     rng = case.rng
@@ -208,7 +206,6 @@ def saved(case, value):
     if kind == "npy":
         case.write("x.npy", data)
         return "x.npy", inner, data
-    import zipfile
     plain = np.arange(3)
     with zipfile.ZipFile(case.path("x.npz"), "w", rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])) as archive:
         archive.writestr("m.npy", data)
