@@ -40,7 +40,7 @@ metadata = [
 wheel = ["Wheel-Version: 1.0", "Generator: packaging/wheel.py", "Root-Is-Purelib: false"]
 wheel += [f"Tag: py3-none-{it}" for it in platforms]
 files = {
-    f"{name}-{version}.data/scripts/{name}": Path(program).read_bytes(),
+    f"{name}-{version}.data/scripts/{name}{Path(program).suffix}": Path(program).read_bytes(),
     f"{about}/METADATA": "\n".join(metadata).encode(),
     f"{about}/WHEEL": "\n".join([*wheel, ""]).encode(),
     **{f"{about}/licenses/{file}": (root / file).read_bytes() for file in project["license-files"]},
