@@ -3,11 +3,11 @@
 //! ```
 //! use tslice::shape::{Order, Pattern};
 //! let pattern = Pattern::parse("(h=4 two d) ... -> (two h d) ...").unwrap_err();
-//! assert_eq!(pattern.to_string(), "the length of 'd' does not follow, as that of 'two' does not");
+//! assert_eq!(pattern.to_string(), "the lengths of 'two' and 'd' are both unknown");
 //! let pattern = Pattern::parse("(h=4 two=2 d) ... -> two (h d) ...").unwrap();
 //! assert_eq!(pattern.of(&[24, 5]).unwrap().shape(), [2, 12, 5]);
 //! let error = pattern.of(&[20, 5]).unwrap_err();
-//! assert_eq!((error.to_string().as_str(), error.span), ("axis 0 of length 20 is no multiple of 8", 0..13));
+//! assert_eq!((error.to_string().as_str(), error.span), ("axis 0 of length 20 is not a multiple of 8", 0..13));
 //! ```
 
 use std::ops::Range;

@@ -678,7 +678,7 @@ fn missing_pieces_are_errors_that_name_them() {
     prints(&dir, &["all", "[2]"], "8\n9\n10\n11\n");
     prints(&dir, &["all", "[4:, 1]"], "-7\n-7\n");
     fails(&dir, &["all"], "sub/b.h5: No such file");
-    fails(&dir, &["nested", "[3]"], "all: sub/b.h5: No such file");
+    fails(&dir, &["nested", "[3]"], "sub/b.h5: No such file");
     fs::copy(dir.path().join("n0.h5"), dir.path().join("sub/b.h5")).unwrap();
     fails(&dir, &["all"], "sub/b.h5: its shape (4,) is not that");
     fs::write(dir.path().join("raw.bin"), [1; 20]).unwrap();
