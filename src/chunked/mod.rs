@@ -27,6 +27,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
+#[cfg(feature = "hdf5")]
 pub(crate) use cache::Cache as ChunkCache;
 use cache::{CACHE_BYTES, Cache, ChunkBytes};
 use cells::{CellBoxes, Steps};
@@ -170,11 +171,12 @@ impl Chunked {
 
     /// Read the elements at `runs`. With a cache of several tensors, decoded chunks are kept under the
     /// number of this tensor.
+    #[cfg(feature = "hdf5")]
     pub(crate) fn read(
         &self,
         runs: &Runs,
         source: &dyn Source,
-        cache: Option<(&ChunkCache, u64)>,
+        cache: Option<(&Cache, u64)>,
         out: &mut [u8],
     ) -> Result<(), SourceError> {
         match cache {

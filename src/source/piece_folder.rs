@@ -19,6 +19,7 @@ impl PieceFolder {
     }
 
     /// The folder of another file, whose pieces are opened in the same way.
+    #[cfg(feature = "hdf5")]
     pub(crate) fn of(&self, path: &Path) -> PieceFolder {
         PieceFolder::new(path.parent().unwrap_or(path), self.opener.clone())
     }

@@ -341,7 +341,8 @@ pub(crate) fn mkdirat(dir: impl AsHandle, name: impl Arg, _: Mode) -> Result<()>
 pub(crate) fn unlinkat(dir: impl AsHandle, name: impl Arg, flags: AtFlags) -> Result<()> {
     let path = place(&dir, &name)?;
     let is_folder = flags.contains(AtFlags::REMOVEDIR);
-    Ok(if is_folder { fs::remove_dir(path)? } else { fs::remove_file(path)? })
+    let removed = if is_folder { fs::remove_dir(path) } else { fs::remove_file(path) };
+    Ok(removed?)
 }
 
 pub(crate) fn linkat(
