@@ -6,7 +6,7 @@ use super::{Gather, Rows};
 use crate::execute::Workers;
 use crate::runs::{Axis, Runs};
 use crate::source::Source;
-use crate::view::{Layout, ViewError};
+use crate::view::Layout;
 
 /// The axes of a gather with one list, which one axis of the result goes along.
 #[derive(Clone, Debug)]
@@ -30,37 +30,38 @@ pub(crate) struct SortedList {
 const MOST_LISTED: u64 = 1 << 20;
 
 impl ListedAxis {
-    /// The axes of a result in memory; `None` where not just one of them goes along the only list.
+    /// The axes of a result in memory; `None` where not just one of them goes along the only list, or where steps along
+    /// them are no whole bytes.
     pub(super) fn of(
         params: &Layout<'_>,
         first: i64,
         axes: &[OutputAxis],
         lists: &[Tuples],
-    ) -> Result<Option<ListedAxis>, ViewError> {
-        let [list] = lists else { return Ok(None) };
-        let [indexed] = list.indexed() else { return Ok(None) };
+    ) -> Option<ListedAxis> {
+        let [list] = lists else { return None };
+        let [indexed] = list.indexed() else { return None };
         let mut along = (0..axes.len()).filter(|&axis| axes[axis].is_indexed());
-        let (Some(axis), None) = (along.next(), along.next()) else { return Ok(None) };
+        let (Some(axis), None) = (along.next(), along.next()) else { return None };
         let is_list = axes[axis].stride == 0 && axes[axis].len == list.count();
         // a mask of several axes may be one of positions along all of them
-        let mut of_params = params.shape.iter().zip(params.strides()?);
+        let mut of_params = params.shape.iter().zip(params.strides().ok()?);
         let is_axis = of_params.any(|(len, stride)| {
             *len == indexed.len && params.bytes(*stride) == Ok(indexed.stride)
         });
         if !is_list || !is_axis || indexed.stride <= 0 || list.count() > MOST_LISTED {
-            return Ok(None);
+            return None;
         }
-        let offset = params.start()? + params.bytes(first)?;
-        let strides = axes.iter().map(|axis| params.bytes(axis.stride));
-        let mut strides = strides.collect::<Result<Vec<i64>, _>>()?;
+        let offset = params.start().ok()? + params.bytes(first).ok()?;
+        let strides = axes.iter().map(|axis| params.bytes(axis.stride).ok());
+        let mut strides = strides.collect::<Option<Vec<i64>>>()?;
         strides[axis] = indexed.stride;
         let axes = axes.iter().zip(strides).map(|(axis, stride)| Axis { len: axis.len, stride });
         let items = Runs {
             offset,
             axes: axes.collect(),
-            run: params.bytes(params.item_units() as i64)? as u64,
+            run: params.bytes(params.item_units() as i64).ok()? as u64,
         };
-        Ok(Some(ListedAxis { items, axis }))
+        Some(ListedAxis { items, axis })
     }
 
     fn sorted(&self, rows: &Rows, source: &dyn Source, workers: &Workers) -> Option<SortedList> {

@@ -118,7 +118,7 @@ impl Gather {
         } else {
             let relaid = Relaid::new(params, &indexed, &in_memory, options)?.map(Box::new);
             let axes = in_memory.permute(&indexed.axes);
-            let listed = ListedAxis::of(params, indexed.first, &axes, &indexed.lists)?;
+            let listed = ListedAxis::of(params, indexed.first, &axes, &indexed.lists);
             let (rows, slab) = Indexed { axes, ..indexed }.rows(params)?;
             (rows, slab_runs(params, &slab)?, relaid, listed)
         };
