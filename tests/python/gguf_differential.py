@@ -411,10 +411,10 @@ def hostile_file(rng):
         return files.file([it]), None
     if kind == 11:
         it = files.Tensor("w", "Q4_K", rng.choice([[], [1], [255], [256, 255], [2, 257]]), bytes(300))
-        return files.file([it]), "no whole blocks"
+        return files.file([it]), "not a multiple of the block size"
     if kind == 12:
         at = one.index(b"w") + 1 + 4 + 16
-        return put(one + bytes(64), at, "I", rng.choice([4, 5, 31, 36, 42, 2**32 - 1])), "is not known"
+        return put(one + bytes(64), at, "I", rng.choice([4, 5, 31, 36, 42, 2**32 - 1])), "the unknown type"
     if kind == 13:
         at = one.index(b"w") + 1 + 4 + 16 + 4
         return put(one + bytes(64), at, "Q", rng.choice([1, 2**63, 2**64 - 1, 2**64 - 32, 31, 96])), None
