@@ -498,7 +498,7 @@ def hostile_pickle(rng, mark):
         body = files.text("os") + files.text("system") + b"\x93" + files.tuple_of(shell) + rng.choice([b"R", b"\x81"])
         return files.program(body), ()
     if kind == 2:
-        return files.program(f"(ios\nsystem\n".encode() if rng.random() < 0.5 else b"(" + files.name("os", "system") + shell + b"o"), None
+        return files.program(f"(ios\nsystem\n".encode() if rng.random() < 0.5 else b"(" + files.name("os", "system") + shell + b"o"), ()
     if kind == 3:
         return instruction(rng, rng.randrange(256))
     if kind == 4:

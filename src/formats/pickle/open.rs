@@ -26,7 +26,7 @@ pub(crate) static FORMAT: Format =
 fn begins(first: &[u8]) -> bool {
     let [0x80, protocol, op, ..] = first else { return false };
     let is_frame = *protocol >= 4 && matches!(op, 0x95 | 0x8c);
-    let is_value = matches!(op, b'c' | b']' | b'}' | b'(' | b')');
+    let is_value = matches!(op, b'c' | b']' | b'}' | b'(' | b')' | b'X');
     (2..=5).contains(protocol) && (is_frame || is_value) && !torch::begins_old(first)
 }
 
