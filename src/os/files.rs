@@ -63,6 +63,11 @@ impl FileVersion {
     }
 }
 
+/// The length of an open file, in bytes.
+pub(crate) fn file_len(file: impl AsFd) -> io::Result<u64> {
+    Ok(u64::try_from(fstat(file)?.st_size).unwrap_or(0))
+}
+
 /// A file with so many bytes that are not stored counts as a file with holes.
 const HOLE: i64 = 16 << 10;
 

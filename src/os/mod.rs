@@ -44,7 +44,7 @@ mod windows;
 pub(crate) const PAGE: u64 = 4096;
 
 pub use files::{Advice, FileId, note_read, note_will_read};
-pub(crate) use files::{FileVersion, StdStream, has_holes, read_from_stdout};
+pub(crate) use files::{FileVersion, StdStream, file_len, has_holes, read_from_stdout};
 pub(crate) use host::{
     FileExt, STDIN, Watch, advise_map, appends, before_end, closed_at_start, duplicate,
     expect_anywhere, fd, forget, fs, io, link_aside, link_text, lock, names_in, next_data,

@@ -64,7 +64,7 @@ impl CopiedRange<'_> {
 pub(super) fn copy_file(from: &CopiedRange<'_>, to: &File, copied: &dyn Fn(u64)) -> SinkResult<()> {
     let outcome = copy_all(from, to, copied);
     // reported first: the lost part looked like a hole, or caused another error
-    if from.file.metadata().map_err(SinkError::os(COPYING))?.len() < from.range.end {
+    if os::file_len(from.file).map_err(SinkError::os(COPYING))? < from.range.end {
         return Err(SinkError::OriginalTruncated);
     }
     outcome.map_err(SinkError::os(COPYING))

@@ -98,7 +98,7 @@ impl Source for MmapSource {
             self.read.file.read_at(&mut [0], at as u64)?;
             return Err(SourceError::Truncated);
         }
-        if self.read.file.metadata()?.len() < self.read.base + self.len() {
+        if os::file_len(&self.read.file)? < self.read.base + self.len() {
             return Err(SourceError::Truncated);
         }
         Ok(())
@@ -185,7 +185,7 @@ impl PreadSource {
         self.holes.get() == Some(&true)
             && match os::next_data(&self.file, range.start) {
                 Ok(at) => at >= range.end,
-                Err(Errno::NXIO) => self.file.metadata().is_ok_and(|file| file.len() >= range.end),
+                Err(Errno::NXIO) => os::file_len(&self.file).is_ok_and(|len| len >= range.end),
                 Err(_) => false,
             }
     }
