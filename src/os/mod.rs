@@ -49,7 +49,7 @@ pub(crate) use host::{
     FileExt, STDIN, Watch, advise_map, appends, before_end, closed_at_start, duplicate,
     expect_anywhere, fd, forget, fs, io, link_aside, link_text, lock, names_in, next_data,
     next_hole, open_at_once, open_file_limit, open_to_read, path, permissions, survive_file_limit,
-    wait_to_read,
+    truncate, wait_to_read,
 };
 pub use host::{
     Waiting, end_by_closed_pipe, expanded, is_too_many_open_files, name_of, note_interrupts,

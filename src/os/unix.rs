@@ -245,6 +245,10 @@ pub fn words(_: i32) -> Option<&'static str> {
 /// Nothing: a replaced file that is in use has no name.
 pub fn remove_unused() {}
 
+pub(crate) fn truncate(file: &File, len: u64) -> IoResult<()> {
+    file.set_len(len)
+}
+
 // Which standard streams were closed when the process began.
 //
 // Rust's runtime opens `/dev/null` in place of a closed descriptor 0, 1 or 2 before `main`: writing to it

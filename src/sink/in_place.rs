@@ -110,7 +110,7 @@ impl InPlaceFile {
     /// Truncate the file to `len` bytes, where it is longer.
     pub fn cut(&self, len: u64) -> SinkResult<()> {
         match self.file.metadata().map_err(SinkError::Io)?.len() {
-            longer if longer > len => self.file.set_len(len).map_err(SinkError::Io),
+            longer if longer > len => os::truncate(&self.file, len).map_err(SinkError::Io),
             _ => Ok(()),
         }
     }

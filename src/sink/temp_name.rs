@@ -214,7 +214,7 @@ impl Growing {
     /// Cut the file at its original end. An error is ignored, as for names.
     pub(super) fn cut(&self) {
         if self.file.metadata().is_ok_and(|file| file.len() > self.end) {
-            let _ = self.file.set_len(self.end);
+            let _ = os::truncate(&self.file, self.end);
         }
     }
 }

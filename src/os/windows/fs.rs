@@ -382,21 +382,48 @@ pub(crate) fn renameat(
         fs::rename(&aside, &new)?;
         return Err(error.into());
     }
-    USED.lock().unwrap_or_else(PoisonError::into_inner).push(aside);
-    remove_unused();
+    later(Later::Remove(aside));
     Ok(())
 }
 
-/// Replaced files that are still in use.
-static USED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// Truncate a file. One that this process has mapped is truncated when it is no longer mapped.
+pub(crate) fn truncate(file: &File, len: u64) -> std::io::Result<()> {
+    match file.set_len(len) {
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::MAPPED) => {
+            later(Later::Truncate(file.try_clone()?, len));
+            Ok(())
+        }
+        done => done,
+    }
+}
 
-/// Remove the replaced files that are no longer in use.
+/// What can be done when this process has closed a file and its maps.
+enum Later {
+    Remove(PathBuf),
+    Truncate(File, u64),
+}
+
+impl Later {
+    fn is_left(&self) -> bool {
+        let done = match self {
+            Later::Remove(path) if path.is_dir() => fs::remove_dir(path),
+            Later::Remove(path) => fs::remove_file(path),
+            Later::Truncate(file, len) => file.set_len(*len),
+        };
+        done.is_err_and(|error| error.kind() != std::io::ErrorKind::NotFound)
+    }
+}
+
+static LATER: Mutex<Vec<Later>> = Mutex::new(Vec::new());
+
+fn later(what: Later) {
+    LATER.lock().unwrap_or_else(PoisonError::into_inner).push(what);
+    remove_unused();
+}
+
+/// Remove the replaced files, and truncate the files, that are no longer in use.
 pub fn remove_unused() {
-    let mut used = USED.lock().unwrap_or_else(PoisonError::into_inner);
-    used.retain(|path| {
-        let removed = if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
-        removed.is_err_and(|error| error.kind() != std::io::ErrorKind::NotFound)
-    });
+    LATER.lock().unwrap_or_else(PoisonError::into_inner).retain(Later::is_left);
 }
 
 fn unique() -> u64 {

@@ -35,7 +35,9 @@ errors! {
     INTR = ERROR_OPERATION_ABORTED, "Interrupted system call";
     INVAL = ERROR_INVALID_PARAMETER, "Invalid argument";
     ISDIR = ERROR_DIRECTORY_NOT_SUPPORTED, "Is a directory";
+    INUSE = ERROR_SHARING_VIOLATION, "another program has the file open";
     LOOP = ERROR_CANT_RESOLVE_FILENAME, "Too many levels of symbolic links";
+    MAPPED = ERROR_USER_MAPPED_FILE, "the file is mapped";
     NOENT = ERROR_FILE_NOT_FOUND, "No such file or directory";
     NOSPC = ERROR_DISK_FULL, "No space left on device";
     NOSYS = ERROR_CALL_NOT_IMPLEMENTED, "Function not implemented";

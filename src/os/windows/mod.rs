@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{Result as IoResult, Write};
+use std::io::{ErrorKind, Result as IoResult, Write};
 use std::ops::Range;
 use std::os::windows::fs::{FileExt as _, OpenOptionsExt};
 use std::os::windows::io::{AsHandle, AsRawHandle, OwnedHandle};
@@ -15,7 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use memmap2::{Mmap, MmapRaw};
 use windows_sys::Wdk::Storage::FileSystem::{FileAccessInformation, NtQueryInformationFile};
-use windows_sys::Win32::Foundation::{ERROR_TOO_MANY_OPEN_FILES, HANDLE, INVALID_HANDLE_VALUE};
+use windows_sys::Win32::Foundation::{
+    ERROR_PIPE_NOT_CONNECTED, ERROR_TOO_MANY_OPEN_FILES, HANDLE, INVALID_HANDLE_VALUE,
+};
 use windows_sys::Win32::Storage::FileSystem::{
     FILE_FLAG_BACKUP_SEMANTICS, FILE_REMOTE_PROTOCOL_INFO, FILE_WRITE_DATA, FileRemoteProtocolInfo,
     GetFileInformationByHandleEx, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx,
@@ -48,6 +50,7 @@ pub(crate) mod fd {
 }
 pub use fs::remove_unused;
 pub(crate) use fs::rename_if_free as rename_to_free;
+pub(crate) use fs::truncate;
 pub use io::words;
 pub use path::{expanded, name_of};
 
@@ -72,7 +75,7 @@ impl FileExt for File {
     fn read_exact_at(&self, mut out: &mut [u8], mut at: u64) -> IoResult<()> {
         while !out.is_empty() {
             match self.read_at(out, at)? {
-                0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+                0 => return Err(ErrorKind::UnexpectedEof.into()),
                 count => {
                     out = &mut out[count..];
                     at += count as u64;
@@ -85,7 +88,7 @@ impl FileExt for File {
     fn write_all_at(&self, mut bytes: &[u8], mut at: u64) -> IoResult<()> {
         while !bytes.is_empty() {
             match self.seek_write(&bytes[..bytes.len().min(MOST)], at)? {
-                0 => return Err(std::io::ErrorKind::WriteZero.into()),
+                0 => return Err(ErrorKind::WriteZero.into()),
                 count => {
                     bytes = &bytes[count..];
                     at += count as u64;
@@ -112,7 +115,7 @@ pub(crate) fn open_to_read(path: &Path) -> IoResult<File> {
 /// its kind.
 pub(crate) fn open_at_once(path: &Path, writes: bool) -> IoResult<File> {
     if writes && path.is_dir() {
-        return Err(std::io::ErrorKind::IsADirectory.into());
+        return Err(ErrorKind::IsADirectory.into());
     }
     let flags = if writes { 0 } else { FILE_FLAG_BACKUP_SEMANTICS };
     OpenOptions::new().read(true).write(writes).custom_flags(flags).open(path)
@@ -288,7 +291,12 @@ impl<Handle: AsHandle> Write for Waiting<Handle> {
         let mut mode = 0;
         // SAFETY: a handle that is no console is refused, and the result has the expected type.
         if unsafe { GetConsoleMode(handle.as_raw_handle(), &raw mut mode) } == 0 {
-            return duplicate(handle)?.write(&bytes[..bytes.len().min(MOST)]);
+            let written = duplicate(handle)?.write(&bytes[..bytes.len().min(MOST)]);
+            return written.map_err(|error| match error.raw_os_error().map(i32::cast_unsigned) {
+                // nobody reads the pipe, where the standard library knows two other numbers
+                Some(ERROR_PIPE_NOT_CONNECTED) => ErrorKind::BrokenPipe.into(),
+                _ => error,
+            });
         }
         // consoles refuse long writes
         let some = &bytes[..bytes.len().min(4096)];
