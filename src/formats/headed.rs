@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::error::Cause;
 use crate::input::SmallFile;
 use crate::output::LayoutFault;
-use crate::output::layout::{Frame, MetadataKind, OutputFormat, Request, WriteAt};
+use crate::output::layout::{MetadataKind, OutputFormat, OutputLayout, Request, WriteAt};
 use crate::sink::{
     self, Destination, Draft, Old, Placed, Sink, SinkError, SinkOptions, WriteOrder,
 };
@@ -35,7 +35,7 @@ pub(crate) const PLAIN: OutputFormat = OutputFormat {
 };
 
 /// The layout of elements at the beginning of the output.
-fn lay_out_alone(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+fn lay_out_alone(request: &Request<'_>) -> Result<Box<dyn OutputLayout>, Cause> {
     behind_header(Header::Bytes(Vec::new()), request)
 }
 
@@ -53,7 +53,7 @@ impl Headed {
     }
 }
 
-impl Frame for Headed {
+impl OutputLayout for Headed {
     fn size(&self) -> Option<u64> {
         Some(self.len())
     }
@@ -87,8 +87,8 @@ impl Frame for Headed {
         if self.header.grow(bytes) { vec![(start, bytes)] } else { Vec::new() }
     }
 
-    fn fixed(&self) -> Option<sink::FixedFrame> {
-        Some(sink::FixedFrame::Header(self.header.bytes().ok()?.into()))
+    fn fixed(&self) -> Option<sink::FixedLayout> {
+        Some(sink::FixedLayout::Header(self.header.bytes().ok()?.into()))
     }
 
     fn write_headers(&self, write: &WriteAt<'_>) -> Result<(), SinkError> {
@@ -164,7 +164,7 @@ fn write_zeros(mut range: Range<u64>, write: &WriteAt<'_>) -> Result<(), SinkErr
 pub(crate) fn behind_header(
     header: Header,
     request: &Request<'_>,
-) -> Result<Box<dyn Frame>, Cause> {
+) -> Result<Box<dyn OutputLayout>, Cause> {
     let mut len = header.len().checked_add(request.bytes).ok_or(LayoutFault::TooLarge)?;
     for gap in header.gaps() {
         len = len.checked_add(gap.end - gap.start).ok_or(LayoutFault::TooLarge)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::output::layout::Frame;
+use crate::output::layout::OutputLayout;
 use crate::sink::{
     self, DeflatedZipSink, Destination, Draft, SinkError, SinkOptions, ZipLayout, ZipSink,
 };
@@ -15,7 +15,7 @@ pub(crate) struct ZipMembers {
     pub(crate) deflate: bool,
 }
 
-impl Frame for ZipMembers {
+impl OutputLayout for ZipMembers {
     fn size(&self) -> Option<u64> {
         (!self.deflate).then(|| self.zip.bytes())
     }
@@ -37,7 +37,7 @@ impl Frame for ZipMembers {
         Ok(Box::new(ZipSink::new(inner, zip)?))
     }
 
-    fn fixed(&self) -> Option<sink::FixedFrame> {
-        (!self.deflate).then(|| sink::FixedFrame::Zip(Arc::clone(&self.zip)))
+    fn fixed(&self) -> Option<sink::FixedLayout> {
+        (!self.deflate).then(|| sink::FixedLayout::Zip(Arc::clone(&self.zip)))
     }
 }

@@ -20,7 +20,7 @@ use crate::job::{
     Along, Cuts, HeldSlice, OutputSet, PartNames, SplitFault, Writing, check_outputs, in_scratch,
     join_slices, merge_slices, write_outputs,
 };
-use crate::output::{Becomes, Output, Prepared, WriteOptions};
+use crate::output::{Output, Prepared, TensorChange, WriteOptions};
 use crate::region::{GatheredTensor, IndexTensor, Lists, Region, Take, gathered_axes};
 use crate::shape::{self, Order, Permutation};
 use crate::source::{MemorySource, Source};
@@ -353,7 +353,7 @@ impl Slice {
     /// The layout of an output with the slice, and what is taken for it.
     fn prepare(&self, output: &Output) -> Result<(Prepared, Vec<Take>), Error> {
         let input = &self.tensor.file.input;
-        let mut prepared = output.prepare(input, self.tensor.info(), self.becomes())?;
+        let mut prepared = output.prepare(input, self.tensor.info(), self.change())?;
         let region = self.region(output.options.order)?;
         let places = prepared.places();
         let takes =
@@ -363,14 +363,14 @@ impl Slice {
         Ok((prepared, takes))
     }
 
-    pub(super) fn becomes(&self) -> Becomes {
+    pub(super) fn change(&self) -> TensorChange {
         let axes = match &self.taken_by {
             TakenBy::Selection(selection, _) => selection.source_axes(),
             TakenBy::Gather(by) => {
                 gathered_axes(self.tensor.info(), &by.indices.info, by.axis, &by.options)
             }
         };
-        Becomes { shape: self.shape.clone(), cast: self.cast, axes: self.axes.permute(&axes) }
+        TensorChange { shape: self.shape.clone(), cast: self.cast, axes: self.axes.permute(&axes) }
     }
 
     pub(super) fn copy(&self, job: &Writing<'_>, takes: &[Take]) -> Result<(), Error> {
@@ -538,7 +538,7 @@ impl Slice {
     fn held(&self, order: Order) -> Result<HeldSlice<'_>, Error> {
         let input = &self.tensor.file.input;
         let region = self.region(order).map_err(|cause| self.failed(cause))?;
-        Ok(HeldSlice { input, tensor: self.tensor.info(), becomes: self.becomes(), region })
+        Ok(HeldSlice { input, tensor: self.tensor.info(), change: self.change(), region })
     }
 }
 

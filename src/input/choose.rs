@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::glob::{Pattern, PatternError};
 use super::opened::{BadMember, Input, MissingTensor, Unreadable};
-use super::seen::Seen;
+use super::transform::Transform;
 use crate::error::{Cause, Error, ErrorKind, Fault};
 use crate::tensor::{TensorInfo, shortened};
 
@@ -18,10 +18,14 @@ impl Input {
         Ok(self.contents.tensors.at(self.find_one(patterns)?))
     }
 
-    /// Choose one tensor by patterns, read as `seen` says.
-    pub fn tensor_seen(&mut self, patterns: &[String], seen: &Seen) -> Result<TensorInfo, Error> {
+    /// Choose one tensor by patterns, read as `transform` says.
+    pub fn transformed_tensor(
+        &mut self,
+        patterns: &[String],
+        transform: &Transform,
+    ) -> Result<TensorInfo, Error> {
         let number = self.find_one(patterns)?;
-        self.see(seen, &[number])?;
+        self.transform(transform, &[number])?;
         Ok(self.contents.tensors.at(number))
     }
 

@@ -16,7 +16,7 @@ use crate::source::{Source, SourceError};
 use crate::tensor::{Annotated, Chunks, PackingFault, Storage, StorageKind, TensorInfo};
 
 /// The numbers, ascending, of the names in `asked`, which is written as
-/// [`Seen::fields`](super::Seen::fields) is.
+/// [`Transform::fields`](super::Transform::fields) is.
 pub(crate) fn asked_names(names: &[String], asked: &str) -> Result<Vec<usize>, FieldFault> {
     let number = |asked: &str| {
         let found = names.iter().position(|name| name == asked);
@@ -38,7 +38,7 @@ pub(crate) fn asked_names(names: &[String], asked: &str) -> Result<Vec<usize>, F
 }
 
 /// The tensor made of fields of another one, which are named as in
-/// [`Seen::fields`](super::Seen::fields).
+/// [`Transform::fields`](super::Transform::fields).
 pub(crate) fn take_fields(tensor: &TensorInfo, names: &str) -> Result<TensorInfo, FieldFault> {
     let fields = structure(&tensor.dtype)?;
     let mut path = vec![];
@@ -297,7 +297,7 @@ pub struct ReadAs {
     pub from: Option<DType>,
     /// Names or globs of the tensors; empty for all.
     pub tensors: Vec<String>,
-    /// Fields that are taken afterwards ([`Seen::fields`](super::Seen::fields)): the dtype is that
+    /// Fields that are taken afterwards ([`Transform::fields`](super::Transform::fields)): the dtype is that
     /// of the fields' elements.
     pub fields: Option<String>,
 }

@@ -15,8 +15,8 @@ mod members;
 mod opened;
 mod options;
 mod raw;
-mod seen;
 mod text_options;
+mod transform;
 
 pub(crate) use bytes::{Bytes, Watched, failed_stream, finish, kept, open_bytes, spool_all};
 pub(crate) use checkpoint::Listed;
@@ -40,5 +40,5 @@ pub use opened::{
 };
 pub use options::{Location, MissingChunks, Notes, OpenOptions, PlainText, UseOfIndex};
 pub use raw::{Given, RawFault, RawLayout};
-pub use seen::{CutBlocks, Seen};
 pub use text_options::{TextFormat, TextOptions};
+pub use transform::{CutBlocks, Transform};

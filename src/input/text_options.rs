@@ -17,7 +17,7 @@ pub struct TextOptions {
     pub missing: Vec<String>,
     /// Whether the first line of a table names the fields of a structured dtype.
     pub names: bool,
-    /// The fields that are taken, written as in [`Seen::fields`](crate::input::Seen::fields): a
+    /// The fields that are taken, written as in [`Transform::fields`](crate::input::Transform::fields): a
     /// table has fields named in its first line, and only these are read.
     pub fields: Option<String>,
     /// The columns of a table that are read, counted from 0, in this order; negative ones count

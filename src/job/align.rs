@@ -60,7 +60,7 @@ impl Prepared {
     /// everything has moved, and by how much.
     pub(super) fn grow(&mut self, mut ranges: Vec<PlacedRange>) -> Vec<(u64, u64)> {
         ranges.sort_unstable_by_key(|range| range.at);
-        self.frame.grow(&|file| missing(&ranges, file))
+        self.layout.grow(&|file| missing(&ranges, file))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::compare::{Comparer, Findings, LargeElement, Rule, check_held, same_dt
 use crate::dtype::{DType, NpyType};
 use crate::error::{Cause, Error, Fault};
 use crate::execute::{Progress, Workers};
-use crate::input::{Bytes, Input, Seen, SelectFault};
+use crate::input::{Bytes, Input, SelectFault, Transform};
 use crate::job::copy::{Writing, scan};
 use crate::print;
 use crate::region::{OpenIndex, RegionReader};
@@ -248,7 +248,7 @@ pub struct CompareOptions<'a> {
     /// Names or globs of the tensors; all if empty.
     pub tensors: Vec<String>,
     /// The dtypes, shapes or fields that the tensors of both inputs are read as.
-    pub seen: Seen,
+    pub transform: Transform,
     pub index: OpenIndex<'a>,
     /// New names of tensors of the first input.
     pub renames: Vec<NewName>,
@@ -314,8 +314,8 @@ impl Comparing {
         b.may_lack_excluded = true;
         let (pairs, only) = pair(&a, &b, &options.tensors)?;
         let numbers = |side: usize| pairs.iter().map(|pair| pair[side]).collect::<Vec<_>>();
-        a.see(&options.seen, &numbers(0))?;
-        b.see(&options.seen, &numbers(1))?;
+        a.transform(&options.transform, &numbers(0))?;
+        b.transform(&options.transform, &numbers(1))?;
         let several = pairs.len() > 1;
         let mut tensors = Vec::new();
         let mut comparisons = Vec::new();

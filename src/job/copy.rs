@@ -14,7 +14,7 @@ use crate::input::{
 };
 use crate::job::overwrite;
 use crate::output::Prepared;
-use crate::output::layout::Frame;
+use crate::output::layout::OutputLayout;
 use crate::plan::Plan;
 use crate::region::{Gathered, GatheredList, ReadBy, ReadFor, RegionPieces, Take};
 use crate::sink::{Draft, ScratchSink, Sink, SinkError, WriteOrder};
@@ -39,7 +39,7 @@ pub(crate) struct Writing<'a> {
     workers: Workers,
     progress: &'a Progress,
     /// The bytes of the output that are not elements, where they are written at the end.
-    frame: Option<&'a dyn Frame>,
+    layout: Option<&'a dyn OutputLayout>,
     /// The requests counted so far, where they are only counted; it holds `None` where no source
     /// needs requests.
     counted: Option<&'a Mutex<Option<Announced>>>,
@@ -71,9 +71,9 @@ impl<'a> Writing<'a> {
     ) -> Result<Writing<'a>, Error> {
         let target = WriteTarget::Draft(prepared.create(shares)?);
         let name = Some(FileName::from(&prepared.output.destination));
-        let frame = Some(prepared.frame.as_ref());
+        let layout = Some(prepared.layout.as_ref());
         let workers = prepared.output.options.workers.clone();
-        let mut job = Writing { name, target, workers, progress, frame, counted: None };
+        let mut job = Writing { name, target, workers, progress, layout, counted: None };
         job.check(takes)?;
         if !shares || job.sink().order() == WriteOrder::Ascending {
             job.write_headers()?;
@@ -82,9 +82,9 @@ impl<'a> Writing<'a> {
     }
 
     fn write_headers(&mut self) -> Result<(), Error> {
-        let frame = self.frame.take();
-        let written = frame.map_or(Ok(()), |frame| {
-            frame.write_headers(&|at, bytes| self.sink().write_at(at, bytes))
+        let layout = self.layout.take();
+        let written = layout.map_or(Ok(()), |layout| {
+            layout.write_headers(&|at, bytes| self.sink().write_at(at, bytes))
         });
         written.map_err(|error| self.failed_sink(error))
     }
@@ -108,7 +108,7 @@ impl<'a> Writing<'a> {
         progress: &'a Progress,
     ) -> Writing<'a> {
         let workers = workers.clone();
-        Writing { name, target, workers, progress, frame: None, counted: None }
+        Writing { name, target, workers, progress, layout: None, counted: None }
     }
 
     pub(crate) fn is_counting(&self) -> bool {

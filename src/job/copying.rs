@@ -7,7 +7,7 @@ use super::parts::Parts;
 use super::{Job, Planned};
 use crate::error::Error;
 use crate::execute::{Announced, Progress};
-use crate::output::{Prepared, Unsaid};
+use crate::output::{Omission, Prepared};
 
 pub(crate) struct OutputRange<'a> {
     pub(super) prepared: &'a Prepared,
@@ -67,8 +67,8 @@ impl Job for Copying<'_> {
         self.assembly.requests(&self.prepared)
     }
 
-    fn unsaid(&self) -> Vec<Unsaid> {
-        self.prepared.unsaid.clone()
+    fn omissions(&self) -> Vec<Omission> {
+        self.prepared.omissions.clone()
     }
 
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {

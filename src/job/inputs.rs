@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::{Cause, Error, FileName};
 use crate::execute::{Progress, Workers};
 use crate::formats::open;
-use crate::input::{Bytes, Input, Location, OpenOptions, Seen, SelectFault};
+use crate::input::{Bytes, Input, Location, OpenOptions, SelectFault, Transform};
 use crate::job::copy::Writing;
 use crate::job::edit::{EditFault, Original};
 use crate::job::join::JoinFault;
@@ -45,7 +45,7 @@ pub(super) struct Inputs<'a> {
     pub(super) locations: Cow<'a, [Location]>,
     open: OpenOptions,
     /// The dtypes, shapes or fields that chosen tensors are read as.
-    seen: Seen,
+    transform: Transform,
     keep: bool,
     /// The inputs that stay open: the first one, pipes and, where there are few, all others.
     pub(super) held: BTreeMap<usize, InputRef<'a>>,
@@ -85,7 +85,7 @@ impl<'a> Inputs<'a> {
     pub(super) fn open(
         locations: &'a [Location],
         open: &OpenOptions,
-        seen: Seen,
+        transform: Transform,
     ) -> Result<Inputs<'a>, Error> {
         if locations.is_empty() {
             return Err(JoinFault::Nothing.into());
@@ -95,7 +95,8 @@ impl<'a> Inputs<'a> {
         }
         let open = open.clone();
         let locations = Cow::Borrowed(locations);
-        let mut inputs = Inputs { locations, open, seen, keep: true, ..Inputs::held(Vec::new()) };
+        let mut inputs =
+            Inputs { locations, open, transform, keep: true, ..Inputs::held(Vec::new()) };
         let first = inputs.open_one(0, inputs.open.io)?;
         inputs.keep = inputs.locations.len().saturating_mul(descriptors(&first)) <= held();
         inputs.speaks = AtomicBool::new(inputs.open.raw.speaks_of(&first));
@@ -109,7 +110,7 @@ impl<'a> Inputs<'a> {
         Inputs {
             locations: Cow::Owned(locations),
             open: OpenOptions::default(),
-            seen: Seen::default(),
+            transform: Transform::default(),
             keep: false,
             files: HashMap::new(),
             held: inputs.into_iter().enumerate().collect(),
@@ -168,17 +169,17 @@ impl<'a> Inputs<'a> {
         Ok(())
     }
 
-    /// Open an input, and read its chosen tensors as `seen` says.
+    /// Open an input, and read its chosen tensors as `transform` says.
     fn open_one(&self, number: usize, io: IoMode) -> Result<Input, Error> {
         let location = &self.locations[number];
         let io = if self.open.io == IoMode::Auto { io } else { self.open.io };
         let mut input = open(location, &OpenOptions { io, ..self.open.clone() })?;
         input.may_lack_excluded = number > 0;
-        if !self.seen.is_plain() {
+        if !self.transform.is_plain() {
             let has_name = number == 0 || !input.is_nameless();
             let patterns = if has_name { self.open.tensors.as_slice() } else { &[] };
             let numbers = input.find(patterns)?;
-            input.see(&self.seen, &numbers)?;
+            input.transform(&self.transform, &numbers)?;
         }
         Ok(input)
     }

@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::error::{Error, FileName};
 use crate::execute::{Announced, Progress};
 use crate::output::layout::OutputFormat;
-use crate::output::{Prepared, Unsaid};
+use crate::output::{Omission, Prepared};
 
 mod align;
 mod append;
@@ -99,7 +99,7 @@ pub trait Job {
     fn describe(&mut self) -> Result<Vec<Planned>, Error>;
 
     /// Attributes and other annotations of inputs that the outputs do not store.
-    fn unsaid(&self) -> Vec<Unsaid> {
+    fn omissions(&self) -> Vec<Omission> {
         Vec::new()
     }
 
@@ -156,7 +156,7 @@ impl Planned {
             format: prepared.output.format,
             tensors: tensor.ok_or(prepared.tensors.len()),
             bytes: prepared.bytes,
-            size: prepared.frame.size(),
+            size: prepared.layout.size(),
             temporary_bytes,
         }
     }

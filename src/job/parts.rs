@@ -28,7 +28,7 @@ use crate::os::fs::stat;
 use crate::os::{FileId, FileVersion};
 use crate::output::Prepared;
 use crate::sink::{
-    Begun, Destination, Draft, Fingerprint, FixedFrame, InputId, JobRecord, PartJob, PartsError,
+    Begun, Destination, Draft, Fingerprint, FixedLayout, InputId, JobRecord, PartJob, PartsError,
 };
 use crate::source::{OpenError, remote, sample};
 
@@ -37,7 +37,7 @@ pub struct Parts<'a> {
     assembly: &'a Assembly<'a>,
     count: u64,
     path: &'a Path,
-    frame: FixedFrame,
+    layout: FixedLayout,
     len: u64,
     /// The range from the first element to the end of the last.
     span: Range<u64>,
@@ -55,7 +55,7 @@ impl<'a> Parts<'a> {
         let Destination::Path(path) = &output.destination else {
             return Err(output.failed(PartsError::NotAFile.into()));
         };
-        let Some(frame) = prepared.frame.fixed() else {
+        let Some(layout) = prepared.layout.fixed() else {
             return Err(failed(if output.options.deflate {
                 PartFault::Compressed
             } else {
@@ -63,11 +63,11 @@ impl<'a> Parts<'a> {
             }));
         };
         // for a folder, the bytes of elements count
-        let len = prepared.frame.size().unwrap_or(prepared.bytes);
+        let len = prepared.layout.size().unwrap_or(prepared.bytes);
         let start = prepared.places().map(|(_, start)| start).min().unwrap_or(0);
         let end = prepared.places().map(|(tensor, start)| start + tensor.bytes).max().unwrap_or(0);
         let span = start..end;
-        Ok(Parts { prepared, assembly, count: count.max(1), path, frame, len, span })
+        Ok(Parts { prepared, assembly, count: count.max(1), path, layout, len, span })
     }
 
     /// The position of the file where part `index` begins; for `index` = `count`, where the last
@@ -79,7 +79,7 @@ impl<'a> Parts<'a> {
             index if index >= self.count => end,
             index => {
                 let share = u128::from(end - start) * u128::from(index) / u128::from(self.count);
-                self.prepared.frame.cut(start + share as u64).max(start)
+                self.prepared.layout.cut(start + share as u64).max(start)
             }
         }
     }
@@ -116,7 +116,7 @@ impl<'a> Parts<'a> {
         let range = self.range(index);
         let mut work = Fingerprint::default();
         // never fails
-        let _ = write!(work, "{:?}", self.frame);
+        let _ = write!(work, "{:?}", self.layout);
         self.assembly.identify(self.prepared, &mut work)?;
         let ids = inputs.iter().map(|input| input.id.clone()).collect();
         let output = &self.prepared.output;
@@ -128,14 +128,14 @@ impl<'a> Parts<'a> {
             bytes: self.bytes(index),
             total: self.prepared.bytes,
             job: JobRecord::new(self.count, self.len, ids, work.to_string()),
-            frame: self.frame.clone(),
+            layout: self.layout.clone(),
             options: output.options.sink(),
         };
         let draft: Box<dyn Draft> = match part.begin(self.path).map_err(failed)? {
             Begun::Complete => return Ok(()),
             Begun::Part(sink) => sink,
             Begun::Folder(folder) => {
-                self.prepared.frame.within(folder, range.clone()).map_err(failed)?
+                self.prepared.layout.within(folder, range.clone()).map_err(failed)?
             }
         };
         let writing = Writing::elements(
@@ -154,8 +154,8 @@ impl<'a> Parts<'a> {
         let count = files.len();
         let input = |(name, location): (String, Location)| {
             let failed = |fault| Error::file(&location, fault);
-            let seen = input_id(&name, &location, count);
-            let (id, version) = seen.map_err(|error| match error {
+            let transform = input_id(&name, &location, count);
+            let (id, version) = transform.map_err(|error| match error {
                 OpenError::Io(error) if error.kind() == ErrorKind::InvalidInput => {
                     failed(PartFault::NotAFile)
                 }

@@ -10,7 +10,7 @@ use crate::input::{Input, SelectFault};
 use crate::job::copy::{Writing, check_indices};
 use crate::job::slices::{AxisFault, SliceOrder, Slices, SlicesOptions};
 use crate::job::{in_scratch, overwrite};
-use crate::output::{Becomes, Output, Prepared, Unsaid};
+use crate::output::{Omission, Output, Prepared, TensorChange};
 use crate::region::Take;
 use crate::runs::{Axis, Runs};
 use crate::shape::{AskedAxis, Order, contiguous_strides};
@@ -94,11 +94,11 @@ impl Reducing {
             let tensor = TensorInfo { dtype, annotated, ..tensor };
             let shape = of.shape(keepdims);
             let axes = of.source_axes(keepdims);
-            preparation.push(name, &tensor, at, Becomes { shape, cast: None, axes })?;
+            preparation.push(name, &tensor, at, TensorChange { shape, cast: None, axes })?;
         }
         let mut prepared = preparation.finish(&input.contents.metadata)?;
         // packing does not apply to the reduced values
-        prepared.unsaid.retain(|it| !matches!(it, Unsaid::Packed { .. }));
+        prepared.omissions.retain(|it| !matches!(it, Omission::Packed { .. }));
         Ok(Reducing { input, prepared, slices, how })
     }
 
@@ -256,8 +256,8 @@ impl Job for Reducing {
         Ok(vec![Planned::new(&self.prepared, 0)])
     }
 
-    fn unsaid(&self) -> Vec<Unsaid> {
-        self.prepared.unsaid.clone()
+    fn omissions(&self) -> Vec<Omission> {
+        self.prepared.omissions.clone()
     }
 
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {

@@ -12,7 +12,7 @@ use crate::error::{Cause, Error, Fault};
 use crate::index::resolve::AxisSelection;
 use crate::index::{Item, SliceItem};
 use crate::input::{Input, SelectFault, find};
-use crate::output::{Becomes, FormatOption, LayoutFault, Output, Preparation};
+use crate::output::{FormatOption, LayoutFault, Output, Preparation, TensorChange};
 use crate::region::OpenIndex;
 use crate::shape::{AskedAxis, NoDimension, dimension};
 use crate::tensor::TensorInfo;
@@ -117,17 +117,17 @@ impl SelectedTensors<'_> {
         })
     }
 
-    /// Begin to lay out the output; `becomes` gives its tensors.
+    /// Begin to lay out the output; `change` gives its tensors.
     pub(super) fn prepare(
         &self,
-        mut becomes: impl FnMut(&Selected) -> Result<Becomes, Error>,
+        mut change: impl FnMut(&Selected) -> Result<TensorChange, Error>,
     ) -> Result<Preparation<'_>, Error> {
         let tensors = Arc::clone(&self.input.contents.tensors);
         let mut preparation = self.output.begin_preparing(tensors, self.input.checkpoint())?;
         for selected in self.iter() {
-            let becomes = becomes(&selected)?;
+            let change = change(&selected)?;
             let Selected { number, tensor, name, .. } = selected;
-            let pushed = preparation.push(name.clone(), &tensor, number, becomes);
+            let pushed = preparation.push(name.clone(), &tensor, number, change);
             pushed.map_err(|error| error.of_tensor(Some(&name), self.len > 1))?;
         }
         Ok(preparation)

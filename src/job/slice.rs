@@ -18,8 +18,8 @@ use crate::execute::Progress;
 use crate::gather;
 use crate::index::IndexExpr;
 use crate::index::resolve::{ResolveError, Selection};
-use crate::input::{Input, Seen, SelectFault};
-use crate::output::{Becomes, Output, Prepared};
+use crate::input::{Input, SelectFault, Transform};
+use crate::output::{Output, Prepared, TensorChange};
 use crate::region::{
     GatheredList, IndexTensor, OpenIndex, Region, arrange_axes, gathered_axes, gathered_shape,
 };
@@ -31,7 +31,7 @@ pub struct SliceOptions<'a> {
     /// The selection of the tensors, and their names in the output.
     pub select: Select,
     /// The dtypes, shapes or fields that sliced tensors are read as.
-    pub seen: Seen,
+    pub transform: Transform,
     /// The index that is applied to each sliced tensor.
     pub index: OpenIndex<'a>,
     pub transpose: Transposition,
@@ -98,10 +98,10 @@ impl<'a> Copying<'a> {
         options: &'a SliceOptions<'a>,
         output: Output,
     ) -> Result<Copying<'a>, Error> {
-        if !options.seen.is_plain() {
+        if !options.transform.is_plain() {
             let meant = options.meant(&input, &output)?;
             let sliced = select(&input, &meant, &output)?.sliced_numbers();
-            input.see(&options.seen, &sliced)?;
+            input.transform(&options.transform, &sliced)?;
         }
         let meant = options.meant(&input, &output)?;
         let selected = select(&input, &meant, &output)?;
@@ -115,7 +115,7 @@ impl<'a> Copying<'a> {
             let name = of.tensor.name.as_deref();
             sliced.map_err(|cause| Error::from(cause).of_tensor(name, several))
         };
-        let preparation = selected.prepare(|of| Ok(result(of)?.becomes))?;
+        let preparation = selected.prepare(|of| Ok(result(of)?.change))?;
         casts.refuse_unused(selected.sliced_dtypes())?;
         let left = casts.count_left(selected.sliced_dtypes());
         let mut prepared = preparation.finish(&input.contents.metadata)?;
@@ -144,9 +144,9 @@ impl<'a> Copying<'a> {
         let of_tensor = gathered_axes(tensor, &indices.info, *axis, how);
         let axes = arranged.of_whole_axes(&of_tensor);
         let shape = arranged.shape().to_vec();
-        let becomes = Becomes { shape, cast: casts.of(&tensor.dtype)?, axes };
+        let change = TensorChange { shape, cast: casts.of(&tensor.dtype)?, axes };
         let axes = arranged.in_memory(output.options.order);
-        let mut prepared = output.prepare(&input, tensor, becomes)?;
+        let mut prepared = output.prepare(&input, tensor, change)?;
         let region = indices.arranged(tensor, *axis, how, &axes)?;
         let mut members = Members::default();
         members.add_input(1)?;
@@ -212,7 +212,7 @@ fn note_metadata(input: &Input, output: &Output) {
 }
 
 struct Sliced {
-    becomes: Becomes,
+    change: TensorChange,
     region: Arc<dyn Region>,
 }
 
@@ -226,7 +226,7 @@ fn sliced(
 ) -> Result<Sliced, Cause> {
     if !is_sliced {
         let region = <dyn Region>::of_selection(tensor, &Selection::whole(&tensor.shape), order)?;
-        return Ok(Sliced { becomes: Becomes::kept(tensor.shape.clone()), region });
+        return Ok(Sliced { change: TensorChange::unchanged(tensor.shape.clone()), region });
     }
     let selection = options.index.resolve(tensor)?;
     let axes = OpenIndex::arrange(tensor, &selection, &options.transpose)?;
@@ -234,14 +234,14 @@ fn sliced(
     let region = options.index.lists.region(tensor, &selection, &axes.in_memory(order))?;
     let shape = axes.shape().to_vec();
     let axes = axes.of_whole_axes(&selection.source_axes());
-    Ok(Sliced { becomes: Becomes { shape, cast, axes }, region })
+    Ok(Sliced { change: TensorChange { shape, cast, axes }, region })
 }
 
 /// A slice of a tensor of an input, held by a program.
 pub(crate) struct HeldSlice<'a> {
     pub(crate) input: &'a Input,
     pub(crate) tensor: &'a TensorInfo,
-    pub(crate) becomes: Becomes,
+    pub(crate) change: TensorChange,
     /// The bytes, in the memory order of the output.
     pub(crate) region: Arc<dyn Region>,
 }

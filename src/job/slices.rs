@@ -27,7 +27,7 @@ use crate::error::{Cause, Error, faults};
 use crate::execute::{Progress, Workers};
 use crate::index::IndexExpr;
 use crate::index::resolve::Rules;
-use crate::input::{Input, Seen};
+use crate::input::{Input, Transform};
 use crate::job::copy::{check_indices, in_scratch, scan};
 use crate::job::statistics::StatisticsFault;
 use crate::region::{Lists, OpenIndex, Take};
@@ -97,7 +97,7 @@ impl BandEnds {
 #[derive(Clone, Copy)]
 pub struct SlicesOptions<'a> {
     /// The dtypes, shapes or fields that tensors are read as.
-    pub seen: &'a Seen,
+    pub transform: &'a Transform,
     pub index: OpenIndex<'a>,
     /// The order of the axes of the selection.
     pub transpose: &'a Transposition,
@@ -130,7 +130,7 @@ impl<'a> AllSlices<'a> {
         numbers: &'a [usize],
         options: SlicesOptions<'a>,
     ) -> Result<AllSlices<'a>, Error> {
-        let bytes = each_tensor(input, numbers, options.seen, |tensor| {
+        let bytes = each_tensor(input, numbers, options.transform, |tensor| {
             Ok(Slices::of(tensor, &options, SliceOrder::Positions, None::<Summary>)?.chosen.bytes())
         })?;
         Ok(AllSlices { numbers, options, bytes: bytes.iter().sum() })
@@ -162,7 +162,7 @@ impl Slices {
         order: SliceOrder,
         how: Reduction,
     ) -> Result<Vec<Slices>, Error> {
-        each_tensor(input, numbers, options.seen, |tensor| {
+        each_tensor(input, numbers, options.transform, |tensor| {
             Ok(Slices::of(tensor, options, order, how.of(&tensor.dtype))?)
         })
     }

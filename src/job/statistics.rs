@@ -7,7 +7,7 @@ use crate::error::{Cause, Error, Fault};
 use crate::execute::{Conversion, Progress, Workers};
 use crate::index::IndexExpr;
 use crate::index::resolve::Rules;
-use crate::input::{Input, Seen};
+use crate::input::{Input, Transform};
 use crate::job::copy::{Writing, scan};
 use crate::region::{Lists, OpenIndex, Region, RegionReader, Take};
 use crate::runs::unravel_index;
@@ -82,15 +82,15 @@ pub struct Chosen {
 
 impl Chosen {
     /// The selections of an index in the tensors with these numbers, with their axes transposed, in
-    /// C order; `seen` says what the tensors are read as.
+    /// C order; `transform` says what the tensors are read as.
     pub fn all(
         input: &mut Input,
         numbers: &[usize],
-        seen: &Seen,
+        transform: &Transform,
         index: OpenIndex<'_>,
         transpose: &Transposition,
     ) -> Result<Vec<Chosen>, Error> {
-        each_tensor(input, numbers, seen, |tensor| {
+        each_tensor(input, numbers, transform, |tensor| {
             Ok(Chosen::of(tensor, index, transpose, Order::C)?)
         })
     }
@@ -100,7 +100,7 @@ impl Chosen {
         let lists = &Lists::default();
         let index = OpenIndex { expr, rules: Rules::default(), lists };
         let numbers = Vec::from_iter(0..input.contents.tensors.len());
-        Chosen::all(input, &numbers, &Seen::default(), index, &Transposition::None)
+        Chosen::all(input, &numbers, &Transform::default(), index, &Transposition::None)
     }
 
     /// The selection of an index in a tensor, with its axes transposed, in this memory order.
@@ -155,14 +155,14 @@ impl Chosen {
     }
 }
 
-/// Call `choose` for each of these tensors, read as `seen` says.
+/// Call `choose` for each of these tensors, read as `transform` says.
 pub(super) fn each_tensor<T>(
     input: &mut Input,
     numbers: &[usize],
-    seen: &Seen,
+    transform: &Transform,
     choose: impl Fn(&TensorInfo) -> Result<T, Error>,
 ) -> Result<Vec<T>, Error> {
-    input.see(seen, numbers)?;
+    input.transform(transform, numbers)?;
     let several = numbers.len() > 1;
     let tensors = numbers.iter().map(|&number| input.contents.tensors.at(number));
     let choose = |tensor: TensorInfo| {

@@ -58,7 +58,7 @@ pub struct OutputFormat {
     /// The type, with its byte order, in which elements are stored; `None` where the format lacks the type.
     pub stored_dtype: fn(&DType) -> Option<DType>,
     /// Find the place of each tensor, and everything else in the output.
-    pub lay_out: fn(&Request<'_>) -> Result<Box<dyn Frame>, Cause>,
+    pub lay_out: fn(&Request<'_>) -> Result<Box<dyn OutputLayout>, Cause>,
 }
 
 impl MetadataKind {
@@ -116,8 +116,8 @@ pub struct Request<'a> {
     pub groups: &'a BTreeMap<String, Annotations>,
 }
 
-/// All bytes of an output that are not elements.
-pub trait Frame: Send + Sync {
+/// The layout of an output: where each tensor begins, and all bytes that are not elements.
+pub trait OutputLayout: Send + Sync {
     /// The bytes of the whole output, where they are known beforehand.
     fn size(&self) -> Option<u64>;
 
@@ -125,7 +125,7 @@ pub trait Frame: Send + Sync {
     /// position of its first element in bytes.
     fn starts(&self) -> Box<dyn Iterator<Item = (usize, u64)> + '_>;
 
-    /// Make the checks of [`create`](Frame::create) without creating anything, and add the output to
+    /// Make the checks of [`create`](OutputLayout::create) without creating anything, and add the output to
     /// `targets`, which holds the outputs written together with it.
     fn check(
         &self,
@@ -156,9 +156,9 @@ pub trait Frame: Send + Sync {
         Vec::new()
     }
 
-    /// The fixed frame for several processes that each write a part of the elements; `None` where the places
+    /// The fixed layout for several processes that each write a part of the elements; `None` where the places
     /// of elements depend on other elements.
-    fn fixed(&self) -> Option<sink::FixedFrame> {
+    fn fixed(&self) -> Option<sink::FixedLayout> {
         None
     }
 
@@ -168,8 +168,8 @@ pub trait Frame: Send + Sync {
         at - at % PART_BLOCK
     }
 
-    /// Write the elements of a range of positions, between two [cuts](Frame::cut), to a folder that several
-    /// processes write; only for an output whose [fixed frame](Frame::fixed) is a folder.
+    /// Write the elements of a range of positions, between two [cuts](OutputLayout::cut), to a folder that several
+    /// processes write; only for an output whose [fixed layout](OutputLayout::fixed) is a folder.
     fn within(
         &self,
         folder: Box<dyn FileTree>,

@@ -20,7 +20,7 @@ pub mod layout;
 mod packing;
 mod prepare;
 
-pub use prepare::{Becomes, Output, Preparation, Prepared, Unsaid};
+pub use prepare::{Omission, Output, Preparation, Prepared, TensorChange};
 
 /// The change of the inputs' metadata, where the output format has metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,7 +10,9 @@ use crate::dtype::{DType, Endian};
 use crate::error::Error;
 use crate::execute::Conversion;
 use crate::input::{Checkpoint, Input, Location, Metadata, SmallFile};
-use crate::output::layout::{Entries, Frame, MetadataKind, OutputFormat, OutputTensor, Request};
+use crate::output::layout::{
+    Entries, MetadataKind, OutputFormat, OutputLayout, OutputTensor, Request,
+};
 use crate::output::{layout, packing};
 use crate::shape::Order;
 use crate::sink::{Destination, Draft, SinkError, SinkOptions, Targets};
@@ -28,23 +30,23 @@ pub struct Output {
 
 /// The changes of a tensor on its way to an output.
 #[derive(Clone, Debug, Default)]
-pub struct Becomes {
+pub struct TensorChange {
     pub shape: Vec<u64>,
     pub cast: Option<Cast>,
     /// For each axis of the result, the number of the tensor's axis that it is; `None` for other axes.
     pub axes: Vec<Option<usize>>,
 }
 
-impl Becomes {
-    pub fn kept(shape: Vec<u64>) -> Becomes {
+impl TensorChange {
+    pub fn unchanged(shape: Vec<u64>) -> TensorChange {
         let axes = (0..shape.len()).map(Some).collect();
-        Becomes { shape, cast: None, axes }
+        TensorChange { shape, cast: None, axes }
     }
 }
 
 /// Facts of the input that the output omits or changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unsaid {
+pub enum Omission {
     /// Attributes of a tensor or a group.
     Attributes {
         /// The name of the tensor, or the path of the group.
@@ -70,17 +72,17 @@ pub struct Prepared {
     /// The tensors, in the given order.
     pub tensors: Arc<Entries>,
     /// All bytes that are not elements.
-    pub frame: Box<dyn Frame>,
+    pub layout: Box<dyn OutputLayout>,
     pub bytes: u64,
     /// The facts that the output omits or changes.
-    pub unsaid: Vec<Unsaid>,
+    pub omissions: Vec<Omission>,
 }
 
 impl Prepared {
     /// The tensors in the given order, with the position of each one's first element in bytes. Positions need
     /// not ascend.
     pub fn places(&self) -> impl Iterator<Item = (OutputTensor, u64)> {
-        let mut starts = self.frame.starts().peekable();
+        let mut starts = self.layout.starts().peekable();
         let mut end = 0;
         self.tensors.iter().enumerate().map(move |(number, entry)| {
             let start = starts.next_if(|(first, _)| *first == number).map_or(end, |(_, at)| at);
@@ -97,14 +99,14 @@ impl Prepared {
     /// Make all checks of writing for one of several outputs.
     pub(crate) fn check_among(&self, targets: &mut Targets) -> Result<(), Error> {
         let Output { destination, .. } = &self.output;
-        let checked = self.frame.check(destination, self.output.options.sink(), targets);
+        let checked = self.layout.check(destination, self.output.options.sink(), targets);
         checked.map_err(|error| self.output.failed(error))
     }
 
     /// Create the output; with `shares`, it may share blocks with an input.
     pub(crate) fn create(&self, shares: bool) -> Result<Box<dyn Draft>, Error> {
         let options = SinkOptions { shares, ..self.output.options.sink() };
-        let created = self.frame.create(&self.output.destination, options);
+        let created = self.layout.create(&self.output.destination, options);
         created.map_err(|error| self.output.failed(error))
     }
 }
@@ -173,12 +175,12 @@ impl Output {
         &self,
         input: &Input,
         tensor: &TensorInfo,
-        becomes: Becomes,
+        change: TensorChange,
     ) -> Result<Prepared, Error> {
         let mut preparation = self.begin_preparing(Arc::default(), None)?;
         preparation.add_groups(&input.contents.tensors);
         let name = self.tensor_name(tensor, &input.location, true);
-        preparation.push(name, tensor, 0, becomes)?;
+        preparation.push(name, tensor, 0, change)?;
         preparation.finish(&input.contents.metadata)
     }
 
@@ -196,7 +198,7 @@ impl Output {
             bytes: 0,
             annotations: BTreeMap::new(),
             groups: BTreeMap::new(),
-            unsaid: Vec::new(),
+            omissions: Vec::new(),
             keeps_order: false,
         };
         preparation.add_groups(&input);
@@ -215,7 +217,7 @@ impl Output {
         &self,
         name: String,
         tensor: &TensorInfo,
-        Becomes { shape, cast, .. }: Becomes,
+        TensorChange { shape, cast, .. }: TensorChange,
     ) -> Result<OutputTensor, LayoutFault> {
         let wanted = cast.map_or_else(|| tensor.dtype.clone(), Cast::to);
         let dtype = (self.format.stored_dtype)(&wanted).ok_or_else(|| LayoutFault::DType {
@@ -280,7 +282,7 @@ pub struct Preparation<'a> {
     /// The annotations of groups, by their paths.
     groups: BTreeMap<String, Annotations>,
     /// Facts of the tensors that the output omits, so far.
-    unsaid: Vec<Unsaid>,
+    omissions: Vec<Omission>,
     /// Whether the tensors stay in the order in which they come, wherever each begins.
     pub(crate) keeps_order: bool,
 }
@@ -301,11 +303,11 @@ impl Preparation<'_> {
         name: String,
         tensor: &TensorInfo,
         number: usize,
-        becomes: Becomes,
+        change: TensorChange,
     ) -> Result<(), Error> {
-        let axes = becomes.axes.clone();
-        let is_own = becomes.cast.is_none();
-        let entry = self.output.entry(name, tensor, becomes)?;
+        let axes = change.axes.clone();
+        let is_own = change.cast.is_none();
+        let entry = self.output.entry(name, tensor, change)?;
         let format = self.output.format;
         if let (DType::Blocks(block), false) = (&entry.dtype, format.is_raw)
             && axes.last() != Some(&tensor.shape.len().checked_sub(1))
@@ -319,7 +321,7 @@ impl Preparation<'_> {
                 let OutputTensor { name, dtype, conversion, .. } = &entry;
                 let attributes = packing::follow(&mut said, &tensor.dtype, *conversion, dtype);
                 if !attributes.is_empty() {
-                    self.unsaid.push(Unsaid::Dropped { name: name.clone(), attributes });
+                    self.omissions.push(Omission::Dropped { name: name.clone(), attributes });
                 }
                 said.fill_value = said
                     .fill_value
@@ -327,7 +329,7 @@ impl Preparation<'_> {
                 self.annotations.insert(self.tensors.len(), said);
             } else if let Some(packed) = said.packed(&tensor.dtype) {
                 let name = tensor.name.clone().unwrap_or_default();
-                self.unsaid.push(Unsaid::Packed { name, packed });
+                self.omissions.push(Omission::Packed { name, packed });
             }
         }
         // a void that results from a cast is intended
@@ -345,15 +347,15 @@ impl Preparation<'_> {
 
     /// Count a tensor whose dtype the format lacks.
     fn add_unsaid(&mut self, lacking: &DType) {
-        for unsaid in &mut self.unsaid {
-            if let Unsaid::DType { dtype, tensors } = unsaid
+        for omission in &mut self.omissions {
+            if let Omission::DType { dtype, tensors } = omission
                 && dtype.is_type_of(lacking)
             {
                 *tensors += 1;
                 return;
             }
         }
-        self.unsaid.push(Unsaid::DType { dtype: lacking.clone(), tensors: 1 });
+        self.omissions.push(Omission::DType { dtype: lacking.clone(), tensors: 1 });
     }
 
     pub fn finish(self, metadata: &Metadata) -> Result<Prepared, Error> {
@@ -364,21 +366,21 @@ impl Preparation<'_> {
             bytes,
             annotations,
             groups,
-            mut unsaid,
+            mut omissions,
             keeps_order,
         } = self;
         let tensors = Arc::new(tensors);
         let names = tensors.names().enumerate().filter(|(at, _)| annotations.contains_key(at));
         let names = names.map(|(at, name)| (name.to_owned(), &annotations[&at]));
         let groups_said = groups.iter().map(|(path, said)| (path.clone(), said));
-        unsaid.extend(names.chain(groups_said).filter_map(|(name, said)| of_said(name, said)));
+        omissions.extend(names.chain(groups_said).filter_map(|(name, said)| of_said(name, said)));
         if !output.options.metadata.drop && output.format.metadata.leaves_out(metadata) {
-            unsaid.push(Unsaid::Metadata { keys: metadata.texts.keys().cloned().collect() });
+            omissions.push(Omission::Metadata { keys: metadata.texts.keys().cloned().collect() });
         }
         if i64::try_from(bytes).is_err() {
             return Err(LayoutFault::TooLarge.into());
         }
-        let frame = (output.format.lay_out)(&Request {
+        let layout = (output.format.lay_out)(&Request {
             tensors: &tensors,
             bytes,
             metadata,
@@ -395,13 +397,13 @@ impl Preparation<'_> {
             annotations: &annotations,
             groups: &groups,
         })?;
-        Ok(Prepared { output: output.clone(), tensors, frame, bytes, unsaid })
+        Ok(Prepared { output: output.clone(), tensors, layout, bytes, omissions })
     }
 }
 
-fn of_said(name: String, said: &Annotations) -> Option<Unsaid> {
-    let Annotations { unsaid, reworded, .. } = said;
-    let left_out = unsaid.clone();
-    let is_any = !unsaid.is_empty() || !reworded.is_empty();
-    is_any.then(|| Unsaid::Attributes { name, left_out, reworded: reworded.clone() })
+fn of_said(name: String, said: &Annotations) -> Option<Omission> {
+    let Annotations { omitted, reworded, .. } = said;
+    let left_out = omitted.clone();
+    let is_any = !omitted.is_empty() || !reworded.is_empty();
+    is_any.then(|| Omission::Attributes { name, left_out, reworded: reworded.clone() })
 }

@@ -44,8 +44,8 @@ pub use create::{check, check_among, create, create_copy, overwritten_file};
 pub use folder::{FileTree, FolderSink, FolderTree};
 pub use in_place::{Growth, Hold, InPlaceFile, WritableMap};
 pub use parts::{
-    Begun, Difference, Fingerprint, FixedFrame, InputId, JobRecord, MAX_PARTS, PartJob, PartsError,
-    PartsStatus, discard, status,
+    Begun, Difference, Fingerprint, FixedLayout, InputId, JobRecord, MAX_PARTS, PartJob,
+    PartsError, PartsStatus, discard, status,
 };
 pub use placed::{Old, Placed};
 pub use resolve::{Targets, link_target};

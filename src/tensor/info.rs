@@ -217,7 +217,7 @@ pub struct Annotations {
     /// The dtypes of attributes that are numbers, where the format has number types.
     pub types: BTreeMap<String, Scalar>,
     /// The names of attributes that are omitted, since JSON cannot express them.
-    pub unsaid: Vec<String>,
+    pub omitted: Vec<String>,
     /// The names of attributes with a [word](number) for a number that JSON lacks.
     pub reworded: Vec<String>,
     /// Whether the attributes come from HDF5, where `_FillValue` is netCDF's: a number, or a list of one number.

@@ -14,7 +14,7 @@ use tslice::execute::{self, Conversion, Pieces, Progress, StridedSink, Transfer,
 use tslice::formats::raw;
 use tslice::index::numpy;
 use tslice::index::resolve::{Rules, Selection, resolve};
-use tslice::input::{Contents, Input, Location, Metadata, Seen};
+use tslice::input::{Contents, Input, Location, Metadata, Transform};
 use tslice::job::{
     self, Casts, Chosen, CompareOptions, Comparing, Copying, GatherOptions, Job, Operand, Reduced,
     Select, SliceOptions, SlicesOptions,
@@ -116,7 +116,7 @@ fn compare_options<'a>(index: OpenIndex<'a>, workers: &Workers) -> CompareOption
         renames: vec![],
         dtypes: false,
         tensors: Vec::new(),
-        seen: Seen::default(),
+        transform: Transform::default(),
         index,
         rule: Rule::default(),
         workers: workers.clone(),
@@ -163,7 +163,7 @@ fn slices_and_gathers_are_those_of_the_elements() {
         let casts = cast.map(|cast| Casts::new(vec![(None, cast)], Casting::default()));
         let options = SliceOptions {
             select: Select::default(),
-            seen: Seen::default(),
+            transform: Transform::default(),
             index: OpenIndex { expr: &expr, rules, lists: &lists },
             transpose,
             casts: casts.unwrap_or_default(),
@@ -196,7 +196,7 @@ fn what_is_looked_at_is_the_same() {
         let shown = tensors().map(|tensor| {
             let mut input = input(path, tensor);
             let transpose = Transposition::Reversed;
-            let chosen = Chosen::all(&mut input, &[0], &Seen::default(), index, &transpose)
+            let chosen = Chosen::all(&mut input, &[0], &Transform::default(), index, &transpose)
                 .unwrap()
                 .remove(0);
             let statistics = chosen.statistics(&mut input, &workers, &Progress::default()).unwrap();
@@ -324,8 +324,8 @@ fn fields_are_taken_of_structures_in_chunks() {
         .map(|tensor| {
             let mut input = input(Path::new("chunks"), tensor);
             let index = OpenIndex { expr, rules, lists: &lists };
-            let seen = Seen { fields: Some(fields.to_owned()), ..Seen::default() };
-            let chosen = Chosen::all(&mut input, &[0], &seen, index, &Transposition::None);
+            let transform = Transform { fields: Some(fields.to_owned()), ..Transform::default() };
+            let chosen = Chosen::all(&mut input, &[0], &transform, index, &Transposition::None);
             let chosen = chosen.unwrap().remove(0);
             let mut bytes = vec![0; chosen.bytes() as usize];
             let mut elements = chosen.elements::<Error>(&mut input).unwrap();
@@ -450,9 +450,9 @@ fn each_chunk_is_decoded_once_whatever_the_job() {
     let index = OpenIndex { expr, rules, lists: &lists };
     let lists_typed = ["[:, :, [0, 3, 4, 4, 200, 130, -499]]", "[:, :, [0, 1, 3, 4, 4, 130, 200]]"];
     let listed = lists_typed.map(|typed| numpy::parse(typed).unwrap().expr);
-    let seen = &Seen::default();
+    let transform = &Transform::default();
     let slices = SlicesOptions {
-        seen,
+        transform,
         index,
         transpose: &Transposition::None,
         axes: Some(&[AskedAxis::Number(0)]),
@@ -468,7 +468,7 @@ fn each_chunk_is_decoded_once_whatever_the_job() {
         bytes_of(reduced.into_input(&workers, progress).unwrap())
     };
     let statistics = |mut input: Input, index| {
-        let chosen = Chosen::all(&mut input, &[0], seen, index, &Transposition::None);
+        let chosen = Chosen::all(&mut input, &[0], transform, index, &Transposition::None);
         let chosen = chosen.unwrap().remove(0);
         let it = chosen.statistics(&mut input, &workers, progress).unwrap().summary;
         let range = it.range.map(|(min, max)| [(min.bits, min.place), (max.bits, max.place)]);

@@ -70,7 +70,7 @@ fn differences(args: &DiffArgs) -> Result<Found, Failure> {
     }
     let options = CompareOptions {
         tensors: args.from.tensor.clone(),
-        seen: index::seen(Some(&args.field), &args.index.reshape, None)?,
+        transform: index::transform(Some(&args.field), &args.index.reshape, None)?,
         index: index.of_job(),
         renames: input::renames(&args.rename, args.rename_from.as_deref())?,
         rule,

@@ -35,7 +35,7 @@ pub(super) fn open(
                        a header stays as it is";
         return Err(Failure::usage(message));
     }
-    let seen = index::seen(None, reshape, None)?;
+    let transform = index::transform(None, reshape, None)?;
     let open = input::options(from, None, workers)?;
     let folder = copy.as_ref().filter(|copy| Output::is_folder_of_checkpoint(copy, &options));
     let mut job = match folder {
@@ -55,7 +55,7 @@ pub(super) fn open(
             })?
         }
     };
-    job.see(&seen)?;
+    job.transform(&transform)?;
     Ok(job)
 }
 

@@ -10,7 +10,7 @@ use tslice::execute::{Conversion, Workers};
 use tslice::index::resolve::{AxisSelection, ListPositions, SelectedList, Selection};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{Item, List, SpannedExpr};
-use tslice::input::{Input, Seen};
+use tslice::input::{Input, Transform};
 use tslice::job;
 use tslice::plan::{Reading, Way};
 use tslice::region::{OpenIndex, Region, Take};
@@ -40,14 +40,14 @@ struct Target {
     tensor: Option<(Input, TensorInfo)>,
 }
 
-fn target(args: &ExplainArgs, seen: &Seen, workers: &Workers) -> Result<Target, Failure> {
+fn target(args: &ExplainArgs, transform: &Transform, workers: &Workers) -> Result<Target, Failure> {
     if let Some(shape) = shape_alone(args) {
         refuse_files(args)?;
         let index = Index::parse(args.input.as_deref(), &args.index)?;
         let lengths = list("--shape", shape)?.into_iter();
         let shape = lengths.map(input::length("--shape", "an axis"));
         let mut shape = shape.collect::<Result<Vec<u64>, _>>()?;
-        if let Some(other) = &seen.shape {
+        if let Some(other) = &transform.shape {
             shape = other.of(&shape).map_err(Failure::new)?;
         }
         let index = index.open_lists(&args.from, workers, false)?;
@@ -57,15 +57,15 @@ fn target(args: &ExplainArgs, seen: &Seen, workers: &Workers) -> Result<Target, 
     let path = path.ok_or_else(|| Failure::usage("an input is needed, or --shape"))?;
     let index = Index::parse(args.text.as_deref(), &args.index)?;
     let index = index.open(&args.from, workers, false, "INPUT", path)?;
-    let options = input::options(&args.from, seen.fields.as_deref(), workers)?;
+    let options = input::options(&args.from, transform.fields.as_deref(), workers)?;
     let mut input = tslice::formats::open(&input::location(path), &options)?;
-    let tensor = input.tensor_seen(&args.from.tensor, seen)?;
+    let tensor = input.transformed_tensor(&args.from.tensor, transform)?;
     Ok(Target { index, shape: tensor.element_shape(), tensor: Some((input, tensor)) })
 }
 
 fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> {
-    let seen = index::seen(Some(&args.field), &args.index.reshape, None)?;
-    let Target { index, shape, tensor } = target(args, &seen, workers)?;
+    let transform = index::transform(Some(&args.field), &args.index.reshape, None)?;
+    let Target { index, shape, tensor } = target(args, &transform, workers)?;
     let (input, tensor) = tensor.unzip();
     // without a file, positions are explained as the bytes of a tensor of bytes in C order
     let dtype = DType::Scalar(Scalar::U8, Endian::Little);
@@ -80,7 +80,7 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
     let in_file = OpenIndex::arrange(taken, &stored, &transpose).map_err(Error::from)?;
     let region = index.lists.region(taken, &stored, &in_file.in_memory(Order::C));
     let region = region.map_err(Failure::new);
-    let (region, network, temporary_bytes) = match (&input, &tensor, &seen.fields) {
+    let (region, network, temporary_bytes) = match (&input, &tensor, &transform.fields) {
         (Some(input), Some(tensor), None) => {
             let region = region?;
             let take = [Take::new(tensor.part(), Arc::clone(&region), Conversion::None, 0)];
@@ -94,7 +94,7 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
         index,
         shape,
         tensor,
-        seen,
+        transform,
         selection,
         rearrange: args.transpose.rearrange.clone(),
         arranged,
@@ -147,7 +147,7 @@ struct Explained {
     index: Index,
     shape: Vec<u64>,
     tensor: Option<TensorInfo>,
-    seen: Seen,
+    transform: Transform,
     selection: Selection,
     rearrange: Option<String>,
     arranged: Arrangement,
@@ -198,10 +198,10 @@ impl Explained {
         } else if let Some(order) = self.transposed() {
             row("transpose", comma_list(order.axes()));
         }
-        if let Some(field) = &self.seen.fields {
+        if let Some(field) = &self.transform.fields {
             row("field", field.clone());
         }
-        if self.seen.shape.is_some() {
+        if self.transform.shape.is_some() {
             row("reshape", AsTuple(&self.shape).to_string());
         }
         row("input", self.described(Side::Input));
@@ -307,10 +307,10 @@ impl Explained {
             "output": { "shape": self.arranged.shape() },
             "equivalents": self.equivalents().json(),
         });
-        if let Some(field) = &self.seen.fields {
+        if let Some(field) = &self.transform.fields {
             value["field"] = json!(field);
         }
-        if self.seen.shape.is_some() {
+        if self.transform.shape.is_some() {
             value["reshape"] = json!(self.shape);
         }
         if let Some(pattern) = &self.rearrange {

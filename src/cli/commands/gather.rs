@@ -41,12 +41,12 @@ pub(super) fn run(args: &GatherArgs) -> Result<(), Failure> {
     let named = NamedTensor { path: indices, flag, name, workers: &workers, unpack, scaling: None };
     let transpose = index::transposition(&args.transpose)?;
     let casts = index::casts(&args.cast)?;
-    let seen = index::seen(Some(&args.field), &args.reshape, Some(&args.cast))?;
+    let transform = index::transform(Some(&args.field), &args.reshape, Some(&args.cast))?;
     let typed = named.typed()?;
     let output = output::open(&args.to, &input::location(path), &workers)?;
     let options = input::options(&args.from, args.field.field.as_deref(), &workers)?;
     let mut params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
-    let tensor = params.tensor_seen(&options.tensors, &seen)?;
+    let tensor = params.transformed_tensor(&options.tensors, &transform)?;
     let indices = typed.map_or_else(|| named.indices(args.from.io, args.to.quiet), Ok)?;
     let batch_dims = count_batch_dims(args.batch_dims, &indices.tensor().shape);
     let how = Options {
@@ -108,9 +108,9 @@ fn run_shuffle(args: &GatherArgs, shuffle: Shuffle) -> Result<(), Failure> {
             let path = args.params.as_deref().unwrap_or(Path::new("-"));
             let workers = output::workers(args.to.threads);
             let options = input::options(&args.from, args.field.field.as_deref(), &workers)?;
-            let seen = index::seen(Some(&args.field), &args.reshape, Some(&args.cast))?;
+            let transform = index::transform(Some(&args.field), &args.reshape, Some(&args.cast))?;
             let mut params = input::open_watched(&input::location(path), &options, args.to.quiet)?;
-            let tensor = params.tensor_seen(&options.tensors, &seen)?;
+            let tensor = params.transformed_tensor(&options.tensors, &transform)?;
             axis_number(&tensor, named).map_err(Error::from)?
         }
     };

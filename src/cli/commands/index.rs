@@ -11,7 +11,7 @@ use tslice::index::numpy::ParseError;
 use tslice::index::resolve::{ResolveError, ResolveErrorKind, Rules, Selection};
 use tslice::index::strided_slice::StridedSlice;
 use tslice::index::{IndexExpr, Item, List, SpannedExpr, numpy, strided_slice};
-use tslice::input::{OpenOptions, Seen};
+use tslice::input::{OpenOptions, Transform};
 use tslice::job::Casts;
 use tslice::region::{ListError, ListFault, Lists, OpenIndex};
 use tslice::shape::{AskedAxis, NewShape, Pattern, Transposition};
@@ -315,17 +315,17 @@ pub(super) fn scaling(args: &CastArgs) -> Option<Scaling> {
 }
 
 /// Changes to the tensors of an input that the arguments ask for.
-pub(super) fn seen(
+pub(super) fn transform(
     field: Option<&FieldArgs>,
     reshape: &ReshapeArgs,
     cast: Option<&CastArgs>,
-) -> Result<Seen, Failure> {
+) -> Result<Transform, Failure> {
     let shape = reshape.reshape.as_deref().map(|text| {
         let lens = list("--reshape", text)?;
         NewShape::new(&lens).map_err(|error| Failure::usage(format_args!("--reshape: {error}")))
     });
     let fields = field.and_then(|field| field.field.clone());
-    Ok(Seen { fields, scaling: cast.and_then(scaling), shape: shape.transpose()? })
+    Ok(Transform { fields, scaling: cast.and_then(scaling), shape: shape.transpose()? })
 }
 
 pub(super) fn transposition(args: &TransposeArgs) -> Result<Transposition, Failure> {

@@ -39,7 +39,7 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         return Err(Failure::usage(message).hint("--axis takes its number"));
     }
     let casts = index::casts(cast)?;
-    let seen = index::seen(Some(field), &args.reshape, Some(cast))?;
+    let transform = index::transform(Some(field), &args.reshape, Some(cast))?;
     let open = input::options_of_several(from, field.field.as_deref(), &workers)?;
     let failed = |error| {
         let hint = if args.append_to.is_some() { hint_in_append } else { hint_in_group };
@@ -50,14 +50,15 @@ pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
         let index = index.of_job();
         let keep_rest = args.keep_rest;
         let group = Some(GroupOptions { pattern, into, along, axes, index, keep_rest });
-        let options = MergeOptions { open, seen, casts, group, workers, ..MergeOptions::default() };
+        let options =
+            MergeOptions { open, transform, casts, group, workers, ..MergeOptions::default() };
         Copying::merge(&locations, options, output.in_shards(SHARD_BYTES)).map_err(failed)?
     } else {
         let options = JoinOptions {
             along,
             axes,
             open: OpenOptions { rest: args.keep_rest, ..open },
-            seen,
+            transform,
             index: index.of_job(),
             casts,
             workers,

@@ -1,6 +1,6 @@
 //! `tslice merge INPUT...`: the tensors of several files in one.
 
-use tslice::input::{Location, Seen};
+use tslice::input::{Location, Transform};
 use tslice::job::{Copying, MergeOptions, NewName, NumberedRename, Precedence};
 
 use super::join::SHARD_BYTES;
@@ -23,10 +23,10 @@ pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
             (false, true) => Some(Precedence::Last),
             (false, false) => None,
         },
-        seen: Seen {
+        transform: Transform {
             fields: field.field.clone(),
             scaling: index::scaling(cast),
-            ..Seen::default()
+            ..Transform::default()
         },
         casts: index::casts(cast)?,
         group: None,

@@ -190,12 +190,12 @@ fn perform_quietly(
     if let Share::Plan(count) = *share {
         return part::plan(&job.parts(count).map_err(&advised)?, count, advised);
     }
-    let unsaid = if quiet { Vec::new() } else { job.unsaid() };
+    let omissions = if quiet { Vec::new() } else { job.omissions() };
     if let (&Share::Part(Part { index, count }), false) = (share, dry != Dry::No) {
         let mut parts = job.parts(count).map_err(&advised)?;
         let bytes = parts.bytes(index);
         watch(bytes, quiet, |progress| parts.write(index, progress)).map_err(advised)?;
-        tensors::note_unsaid(&unsaid);
+        tensors::note_omissions(&omissions);
         return Ok(());
     }
     let bytes = job.looked_at().map_err(&advised)?;
@@ -205,7 +205,7 @@ fn perform_quietly(
     } else {
         watch(job.bytes(), quiet, |progress| job.write(progress)).map_err(advised)?;
     }
-    tensors::note_unsaid(&unsaid);
+    tensors::note_omissions(&omissions);
     Ok(())
 }
 

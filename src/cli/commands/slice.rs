@@ -24,7 +24,7 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
             keep_rest: args.keep_rest,
             renames: input::renames(&args.rename, args.rename_from.as_deref())?,
         },
-        seen: index::seen(Some(&args.field), &args.index.reshape, Some(&args.cast))?,
+        transform: index::transform(Some(&args.field), &args.index.reshape, Some(&args.cast))?,
         index: index.of_job(),
         transpose: index::transposition(&args.transpose)?,
         casts: index::casts(&args.cast)?,

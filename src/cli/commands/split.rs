@@ -46,7 +46,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
             keep_rest: args.keep_rest,
             ..Select::default()
         },
-        seen: index::seen(Some(field), &args.index.reshape, Some(cast))?,
+        transform: index::transform(Some(field), &args.index.reshape, Some(cast))?,
         index: index.of_job(),
         casts: index::casts(cast)?,
     };

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 use tslice::dtype::DType;
 use tslice::input::Input;
-use tslice::output::Unsaid;
+use tslice::output::Omission;
 use tslice::tensor::{Annotations, TensorInfo, printable, shortened};
 use tslice::{print, shape};
 
@@ -42,25 +42,25 @@ fn of(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!("{}: ", shortened(name)) }
 }
 
-pub(super) fn note_unsaid(all: &[Unsaid]) {
-    let packed = all.iter().filter_map(|unsaid| match unsaid {
-        Unsaid::Packed { name, packed } => Some(as_stored(name, packed)),
+pub(super) fn note_omissions(all: &[Omission]) {
+    let packed = all.iter().filter_map(|omission| match omission {
+        Omission::Packed { name, packed } => Some(as_stored(name, packed)),
         _ => None,
     });
     print_some(packed, Some(UNPACK));
-    let notes = all.iter().flat_map(|unsaid| {
-        let (name, left_out, reworded) = match unsaid {
-            Unsaid::Attributes { name, left_out, reworded } => (name, left_out, reworded),
-            Unsaid::DType { dtype, tensors } => {
+    let notes = all.iter().flat_map(|omission| {
+        let (name, left_out, reworded) = match omission {
+            Omission::Attributes { name, left_out, reworded } => (name, left_out, reworded),
+            Omission::DType { dtype, tensors } => {
                 note_as_bytes(dtype, *tensors);
                 return None.into_iter().chain(None);
             }
-            Unsaid::Metadata { keys } => {
+            Omission::Metadata { keys } => {
                 note_metadata(keys);
                 return None.into_iter().chain(None);
             }
-            Unsaid::Packed { .. } => return None.into_iter().chain(None),
-            Unsaid::Dropped { name, attributes } => {
+            Omission::Packed { .. } => return None.into_iter().chain(None),
+            Omission::Dropped { name, attributes } => {
                 let all = attributes.join(", ");
                 let note =
                     format!("{}left out, as it does not hold for the new dtype: {all}", of(name));
@@ -115,7 +115,7 @@ fn print_some(mut notes: impl Iterator<Item = String>, mut hint: Option<&str>) {
 }
 
 pub(super) fn add_said(entry: &mut Value, dtype: &DType, said: Annotations) {
-    let Annotations { attributes, dimension_names, fill_value, unsaid, notes, .. } = said;
+    let Annotations { attributes, dimension_names, fill_value, omitted, notes, .. } = said;
     if !attributes.is_empty() {
         entry["attributes"] = Value::Object(attributes);
     }
@@ -125,8 +125,8 @@ pub(super) fn add_said(entry: &mut Value, dtype: &DType, said: Annotations) {
     if let Some(fill) = fill_value.filter(|fill| fill.len() as u64 * 8 == dtype.item_bits()) {
         entry["fill_value"] = element(dtype, &fill);
     }
-    if !unsaid.is_empty() {
-        entry["unsaid_attributes"] = json!(unsaid);
+    if !omitted.is_empty() {
+        entry["unsaid_attributes"] = json!(omitted);
     }
     if !notes.is_empty() {
         entry["notes"] = json!(notes);

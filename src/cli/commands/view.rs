@@ -38,12 +38,12 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     }
     let index = index.open_lists(&args.from, &workers, args.quiet)?;
     let transpose = index::transposition(&args.transpose)?;
-    let seen = index::seen(Some(&args.field), &args.index.reshape, None)?;
-    let options = input::options(&args.from, seen.fields.as_deref(), &workers)?;
+    let transform = index::transform(Some(&args.field), &args.index.reshape, None)?;
+    let options = input::options(&args.from, transform.fields.as_deref(), &workers)?;
     let StatsArgs { stats, reduce, sort, axis, .. } = &args.stats;
     let axes = axis.as_deref().map(|text| index::axes("--axis", text)).transpose()?;
     let slices = SlicesOptions {
-        seen: &seen,
+        transform: &transform,
         index: index.of_job(),
         transpose: &transpose,
         axes: axes.as_deref(),
@@ -72,7 +72,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
             None => stats_tables::of_tensors(&mut input, &all, args, &workers),
         };
     }
-    let chosen = Chosen::all(&mut input, &numbers, &seen, index.of_job(), &transpose);
+    let chosen = Chosen::all(&mut input, &numbers, &transform, index.of_job(), &transpose);
     let chosen = chosen.map_err(failed)?;
     if let ([chosen], true) = (chosen.as_slice(), *stats) {
         return stats::run(&mut input, chosen, args, &workers);

@@ -257,7 +257,7 @@ fn all(file: &H5File, address: u64, rank: usize) -> Annotations {
                 }
                 said.attributes.insert(name, value);
             }
-            None => said.unsaid.push(name),
+            None => said.omitted.push(name),
         }
         Ok(())
     });

@@ -72,7 +72,7 @@ impl Attributes {
         header.each_attribute(MOST_BYTES, &mut |name, dtype, bytes| {
             let room = bytes.as_ref().and_then(|bytes| left.checked_sub(bytes.len() as u64));
             let (Some(bytes), Some(room)) = (bytes, room) else {
-                said.unsaid.push(name);
+                said.omitted.push(name);
                 return;
             };
             left = room;

@@ -13,7 +13,7 @@ use crate::formats::open::{read_header, unknown, unrecognised};
 use crate::formats::shards::{FolderFile, FolderFiles, OldFiles};
 use crate::input::{Container, Contents, Format, Input, Location, OpenOptions, PartFile, natural};
 use crate::output::LayoutFault;
-use crate::output::layout::{Frame, OutputFormat, Request};
+use crate::output::layout::{OutputFormat, OutputLayout, Request};
 use crate::source::{ConcatSource, FileOpener};
 use crate::tensor::{TensorInfo, Tensors};
 
@@ -113,7 +113,7 @@ fn is_of_arrays(folder: &Path) -> bool {
     add_arrays(folder, "", 0, &mut files).unwrap_or(false)
 }
 
-fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+fn lay_out(request: &Request<'_>) -> Result<Box<dyn OutputLayout>, Cause> {
     let mut files = Vec::with_capacity(request.tensors.len());
     let mut end = 0u64;
     for (first, tensor) in request.tensors.iter().enumerate() {

@@ -9,7 +9,7 @@ use crate::formats::headed::PLAIN;
 use crate::formats::zipped::ZipMembers;
 use crate::formats::{npy, npz};
 use crate::output::LayoutFault;
-use crate::output::layout::{Frame, OutputFormat, Request};
+use crate::output::layout::{OutputFormat, OutputLayout, Request};
 use crate::sink::ZipLayout;
 
 pub(crate) static OUTPUT: OutputFormat = OutputFormat {
@@ -24,7 +24,7 @@ pub(crate) static OUTPUT: OutputFormat = OutputFormat {
     ..PLAIN
 };
 
-fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+fn lay_out(request: &Request<'_>) -> Result<Box<dyn OutputLayout>, Cause> {
     let mut zip = ZipLayout::new(request.tensors.len(), request.forward);
     // headers of one dtype and shape are held once
     let mut heads: HashSet<Arc<[u8]>> = HashSet::new();

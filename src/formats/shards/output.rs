@@ -11,7 +11,7 @@ use crate::formats::shards::{INDEX, ONE, old_shards};
 use crate::formats::{safetensors, shards};
 use crate::output::LayoutFault;
 use crate::output::layout::{
-    Entries, Frame, MetadataKind, OutputFormat, OutputTensor, Request, WriteAt,
+    Entries, MetadataKind, OutputFormat, OutputLayout, OutputTensor, Request, WriteAt,
 };
 use crate::shape;
 use crate::sink::{Destination, Draft, FolderSink, SinkError, SinkOptions, Targets};
@@ -95,7 +95,7 @@ fn shards_of(tensors: &Entries, size: Option<u64>) -> Result<Vec<Shard>, LayoutF
     Ok(shards)
 }
 
-fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+fn lay_out(request: &Request<'_>) -> Result<Box<dyn OutputLayout>, Cause> {
     let tensors = request.tensors;
     let input = request.checkpoint;
     let kept = input.filter(|_| request.shard_size.is_none());
@@ -155,7 +155,7 @@ fn of_safetensors(name: &str) -> String {
     }
 }
 
-impl Frame for FolderFiles {
+impl OutputLayout for FolderFiles {
     fn size(&self) -> Option<u64> {
         Some(self.files.iter().map(FolderFile::len).sum())
     }

@@ -16,7 +16,7 @@ use crate::formats::headed::PLAIN;
 use crate::formats::pickle::globals::STORAGES;
 use crate::formats::zipped::ZipMembers;
 use crate::output::LayoutFault;
-use crate::output::layout::{Frame, MetadataKind, OutputFormat, OutputTensor, Request};
+use crate::output::layout::{MetadataKind, OutputFormat, OutputLayout, OutputTensor, Request};
 use crate::sink::ZipLayout;
 
 pub(crate) static OUTPUT: OutputFormat = OutputFormat {
@@ -47,7 +47,7 @@ fn stored_dtype(dtype: &DType) -> Option<DType> {
     }
 }
 
-fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+fn lay_out(request: &Request<'_>) -> Result<Box<dyn OutputLayout>, Cause> {
     let folder = TorchFolder("archive/".to_owned());
     let mut pickle = Pickle::new();
     for (number, tensor) in request.tensors.iter().enumerate() {

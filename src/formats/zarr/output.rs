@@ -12,7 +12,7 @@ use crate::formats::zarr::array::stored_dtype;
 use crate::output::LayoutFault;
 use crate::output::layout::OutputFormat;
 #[cfg(not(feature = "zarr"))]
-use crate::output::layout::{Frame, Request};
+use crate::output::layout::{OutputLayout, Request};
 
 pub(crate) static OUTPUT: OutputFormat = OutputFormat {
     name: "zarr",
@@ -28,7 +28,7 @@ pub(crate) static OUTPUT: OutputFormat = OutputFormat {
 };
 
 #[cfg(not(feature = "zarr"))]
-fn lay_out(_: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+fn lay_out(_: &Request<'_>) -> Result<Box<dyn OutputLayout>, Cause> {
     Err(LayoutFault::NotBuilt { format: "Zarr", feature: "zarr" }.into())
 }
 
@@ -42,10 +42,10 @@ mod with {
     use crate::chunked::{ChunkSink, ChunkedTensor};
     use crate::error::Cause;
     use crate::formats::zarr::array::{NewArray, group_json};
-    use crate::output::layout::{Entries, Frame, OutputTensor, Request};
+    use crate::output::layout::{Entries, OutputLayout, OutputTensor, Request};
     use crate::output::{ChunkShapes, Chunking, LayoutFault};
     use crate::sink::{
-        Destination, Draft, FileTree, FixedFrame, FolderTree, SinkError, SinkOptions, Targets,
+        Destination, Draft, FileTree, FixedLayout, FolderTree, SinkError, SinkOptions, Targets,
     };
     use crate::tensor::{Annotations, ChunkCodec, EncodeChunks};
 
@@ -65,7 +65,7 @@ mod with {
     /// Metadata files: the name and the bytes of each.
     type Files = Vec<(String, Vec<u8>)>;
 
-    pub(crate) fn lay_out(request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+    pub(crate) fn lay_out(request: &Request<'_>) -> Result<Box<dyn OutputLayout>, Cause> {
         let tensors = Arc::clone(request.tensors);
         let names: BTreeSet<&str> = tensors.names().collect();
         let mut groups = BTreeMap::new();
@@ -171,7 +171,7 @@ mod with {
         }
     }
 
-    impl Frame for ZarrFolder {
+    impl OutputLayout for ZarrFolder {
         fn size(&self) -> Option<u64> {
             None
         }
@@ -204,8 +204,8 @@ mod with {
             self.sink(Box::new(folder), None)
         }
 
-        fn fixed(&self) -> Option<FixedFrame> {
-            Some(FixedFrame::Folder(self.files().ok()?.into()))
+        fn fixed(&self) -> Option<FixedLayout> {
+            Some(FixedLayout::Folder(self.files().ok()?.into()))
         }
 
         /// The start of the next slab of whole chunks, which is a range of positions.

@@ -268,7 +268,7 @@ impl<'a> Assembly<'a> {
         prepared: &mut Prepared,
         bytes_of: impl Fn(usize) -> u64,
     ) -> Result<(), Error> {
-        if prepared.frame.shared_files().is_empty() || prepared.bytes < MIN_BYTES {
+        if prepared.layout.shared_files().is_empty() || prepared.bytes < MIN_BYTES {
             return Ok(());
         }
         let count = self.inputs.locations.len();

@@ -12,7 +12,7 @@ use crate::input::Input;
 use crate::job::copy::Writing;
 use crate::job::inputs::source_of;
 use crate::output::layout::OutputTensor;
-use crate::output::{Becomes, LayoutFault, Output, Prepared, WriteOptions};
+use crate::output::{LayoutFault, Output, Prepared, TensorChange, WriteOptions};
 use crate::region::{Region, Take};
 use crate::shape::Order;
 use crate::sink::{BLOCK_BYTES, CopiedRange, Destination, Draft, InPlaceFile, Sink, SinkError};
@@ -53,7 +53,7 @@ impl CopiedFile {
             error => failed_sink(target.into(), error),
         })?;
         if let Some(NewHeader { prepared, .. }) = header {
-            let written = prepared.frame.write_headers(&|at, bytes| patch.write_at(at, bytes));
+            let written = prepared.layout.write_headers(&|at, bytes| patch.write_at(at, bytes));
             written.map_err(|error| failed_sink(target.into(), error))?;
         }
         Ok((copy, patch))
@@ -79,7 +79,7 @@ impl CopiedFolder {
         takes.sort_by_key(|take| take.at);
         prepared.align(input, &mut takes);
         // each tensor by its place in its file of the copy
-        let files = prepared.frame.shared_files();
+        let files = prepared.layout.shared_files();
         let placed = prepared.places().map(|(to, at)| {
             let file = files.partition_point(|&start| start <= at).saturating_sub(1);
             let start = files.get(file).copied().unwrap_or_default();
@@ -111,8 +111,8 @@ fn prepare_kept(input: &Input, output: &Output, keeps_order: bool) -> Result<Pre
     preparation.keeps_order = keeps_order;
     for (number, tensor) in tensors.iter().enumerate() {
         let name = output.tensor_name(&tensor, &input.location, false);
-        let becomes = Becomes::kept(tensor.shape.clone());
-        preparation.push(name, &tensor, number, becomes)?;
+        let change = TensorChange::unchanged(tensor.shape.clone());
+        preparation.push(name, &tensor, number, change)?;
     }
     preparation.finish(&input.contents.metadata)
 }
@@ -137,14 +137,14 @@ impl NewHeader {
         let output = Output::new(copy.clone(), options.clone().format(format))?;
         let mut prepared = prepare_kept(input, &output, true)?;
         let old = input.contents.header_len;
-        let start = |prepared: &Prepared| prepared.frame.starts().next().map_or(0, |(_, at)| at);
+        let start = |prepared: &Prepared| prepared.layout.starts().next().map_or(0, |(_, at)| at);
         // the same offset, or the same in a later block, so that blocks are shared
         let short = start(&prepared);
         let more = match old.checked_sub(short) {
             Some(more) => more,
             None => (short - old).next_multiple_of(BLOCK_BYTES) - (short - old),
         };
-        prepared.frame.grow(&|_| more.next_multiple_of(8));
+        prepared.layout.grow(&|_| more.next_multiple_of(8));
         let new = start(&prepared);
         let moved = new.checked_sub(old).ok_or(LayoutFault::TooLarge)?;
         let placed = input.contents.tensors.iter().map(|tensor| tensor.placed(0, moved));

@@ -37,7 +37,7 @@ use crate::error::{Cause, Error, Fault, FileName};
 use crate::execute::{Conversion, Progress};
 use crate::formats;
 use crate::formats::shards::ShardsFault;
-use crate::input::{Format, Location, OpenOptions, Seen};
+use crate::input::{Format, Location, OpenOptions, Transform};
 use crate::output::layout::OutputFormat;
 use crate::output::{Output, WriteOptions};
 use crate::region::OpenIndex;
@@ -279,13 +279,14 @@ impl Editing {
         Ok(Editing { files: vec![original.into()], targets: vec![Target { file: 0, tensor }] })
     }
 
-    /// Read its tensors as `seen` says; the file keeps their shapes.
-    pub fn see(&mut self, seen: &Seen) -> Result<(), Error> {
+    /// Read its tensors as `transform` says; the file keeps their shapes.
+    pub fn transform(&mut self, transform: &Transform) -> Result<(), Error> {
         let several = self.targets.len() > 1;
         self.targets.iter_mut().try_for_each(|Target { file, tensor }| {
             let input = self.files[*file].original.input();
-            *tensor =
-                seen.of(tensor).map_err(|cause| input.failed_tensor(tensor, several, cause))?;
+            *tensor = transform
+                .of(tensor)
+                .map_err(|cause| input.failed_tensor(tensor, several, cause))?;
             Ok(())
         })
     }

@@ -9,7 +9,7 @@ use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::Workers;
 use crate::index::resolve::Selection;
-use crate::input::{Input, Location, Notes, OpenOptions, Seen, natural};
+use crate::input::{Input, Location, Notes, OpenOptions, Transform, natural};
 use crate::job::assembly::members::{Along, JoinedTensor, Members};
 use crate::job::assembly::step::{Step, check_meaning};
 use crate::job::assembly::{Assembly, Member, Recipe, Rest, Taken};
@@ -17,7 +17,7 @@ use crate::job::inputs::Inputs;
 use crate::job::select::{
     Axes, Casts, Choice, Select, UnusedCast, choices, leave_out_lacking, select, with_dimensions,
 };
-use crate::output::{Becomes, Output, Prepared};
+use crate::output::{Output, Prepared, TensorChange};
 use crate::region::{GatheredList, IndexedShape, OpenIndex, Region};
 use crate::shape::{AskedAxis, Order};
 use crate::sink::Fingerprint;
@@ -30,7 +30,7 @@ pub struct JoinOptions<'a> {
     /// are kept.
     pub open: OpenOptions,
     /// The dtypes, shapes or fields that joined tensors are read as.
-    pub seen: Seen,
+    pub transform: Transform,
     /// The index that is applied to every tensor before it is joined.
     pub index: OpenIndex<'a>,
     /// Casts of the elements of joined tensors.
@@ -97,7 +97,7 @@ impl<'a> Joined<'a> {
         output: &Output,
     ) -> Result<Joined<'a>, Error> {
         note_order(locations, &options.open.notes);
-        let inputs = Inputs::open(locations, &options.open, options.seen.clone())?;
+        let inputs = Inputs::open(locations, &options.open, options.transform.clone())?;
         let first = inputs.first();
         let named = options.open.tensors.clone();
         join_by_dimension(first, &mut options)?;
@@ -124,9 +124,9 @@ impl<'a> Joined<'a> {
         let mut is_told = false;
         for numbers in self.inputs.others() {
             let workers = &self.recipe.options.workers;
-            let seen =
+            let found_files =
                 self.inputs.look(numbers, workers, |number, input| self.choose(number, input))?;
-            for found in self.inputs.keep(seen) {
+            for found in self.inputs.keep(found_files) {
                 if let Some(note) = found.note.filter(|_| !std::mem::replace(&mut is_told, true)) {
                     self.recipe.options.open.notes.add(note);
                 }
@@ -227,11 +227,11 @@ impl<'a> Joined<'a> {
         let mut targets = self.tensors.iter();
         let preparation = selected.prepare(|of| {
             let Some(join) = targets.next().and_then(|target| target.join.as_ref()) else {
-                return Ok(Becomes::kept(of.tensor.shape.clone()));
+                return Ok(TensorChange::unchanged(of.tensor.shape.clone()));
             };
             let axes = index.resolve(&of.tensor)?.source_axes();
             let cast = casts.of(&of.tensor.dtype)?;
-            Ok(Becomes { shape: join.result(), cast, axes: join.axes(axes) })
+            Ok(TensorChange { shape: join.result(), cast, axes: join.axes(axes) })
         })?;
         let prepared = preparation.finish(&first.contents.metadata)?;
         for (number, join) in self.joins() {
@@ -310,7 +310,7 @@ impl Recipe for JoinRecipe<'_> {
 
     fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {
         // writing never fails
-        let _ = write!(work, "{:?}", self.options.seen);
+        let _ = write!(work, "{:?}", self.options.transform);
         self.options.index.identify(&mut |bytes| work.add(bytes))
     }
 

@@ -16,7 +16,7 @@ use crate::dtype::DType;
 use crate::error::{Cause, Error, ErrorKind, Fault};
 use crate::execute::Progress;
 use crate::input::Location;
-use crate::output::{Becomes, Output};
+use crate::output::{Output, TensorChange};
 use crate::shape::AsTuple;
 use crate::tensor::shortened;
 
@@ -198,20 +198,20 @@ pub(crate) fn join_slices(
     output: &Output,
 ) -> Result<(), Error> {
     let first = slices.first().ok_or(JoinFault::Nothing)?;
-    let mut join = JoinedTensor::new(first.becomes.shape.clone(), axis, along)?;
+    let mut join = JoinedTensor::new(first.change.shape.clone(), axis, along)?;
     let mut steps = vec![Step::AsFirst(1)];
     for (number, slice) in slices.iter().enumerate().skip(1) {
         let failed = |cause| slice.input.failed_tensor(slice.tensor, true, cause);
-        join.push(join.fit(number, &slice.becomes.shape).map_err(|fault| failed(fault.into()))?)?;
+        join.push(join.fit(number, &slice.change.shape).map_err(|fault| failed(fault.into()))?)?;
         steps.push(step(number, slice, first).map_err(failed)?);
     }
     let item_bits = first.tensor.dtype.item_bits();
     if let Some(number) = join.cut_byte(slices.len(), item_bits, output.options.order) {
         return Err(JoinFault::CutsByte { number, item_bits, names: None }.into());
     }
-    let Becomes { cast, axes, .. } = first.becomes.clone();
-    let becomes = Becomes { shape: join.result(), cast, axes: join.axes(axes) };
-    let mut prepared = output.prepare(first.input, first.tensor, becomes)?;
+    let TensorChange { cast, axes, .. } = first.change.clone();
+    let change = TensorChange { shape: join.result(), cast, axes: join.axes(axes) };
+    let mut prepared = output.prepare(first.input, first.tensor, change)?;
     let mut members = Members::default();
     members.push_joined(&Vec::from_iter((0..).take(slices.len())), Some(join));
     let progress = Progress::watched(&output.options.watcher);
@@ -219,7 +219,7 @@ pub(crate) fn join_slices(
 }
 
 fn dtype(slice: &HeldSlice<'_>) -> DType {
-    slice.becomes.cast.map_or_else(|| slice.tensor.dtype.clone(), Cast::to)
+    slice.change.cast.map_or_else(|| slice.tensor.dtype.clone(), Cast::to)
 }
 
 /// The conversion of a slice's elements, relative to the first slice.
@@ -233,7 +233,7 @@ fn step(number: usize, slice: &HeldSlice<'_>, first: &HeldSlice<'_>) -> Result<S
         return Err(JoinFault::DType { number, dtype: ours, first: theirs, common, names }.into());
     }
     let plain = Step::as_first(&slice.tensor.dtype, &first.tensor.dtype);
-    let cast = match (slice.becomes.cast, first.becomes.cast, plain) {
+    let cast = match (slice.change.cast, first.change.cast, plain) {
         (None, None, Some(step)) => return Ok(step),
         (Some(cast), ..) => cast,
         _ => Cast::new(&slice.tensor.dtype, &theirs, Casting::Unsafe)?,

@@ -12,7 +12,7 @@ use crate::input::{Grouping, Groups, SelectFault};
 use crate::job::assembly::members::{Along, JoinedTensor};
 use crate::job::assembly::step::check_meaning;
 use crate::job::join::JoinFault;
-use crate::output::{Becomes, Output};
+use crate::output::{Output, TensorChange};
 use crate::region::OpenIndex;
 use crate::shape::AskedAxis;
 
@@ -159,7 +159,7 @@ impl<'a> Union<'a> {
         members: &[u32],
         join: &JoinedTensor,
         output: &Output,
-    ) -> Result<Becomes, Error> {
+    ) -> Result<TensorChange, Error> {
         let number = members[0] as usize;
         let failed = |cause: Cause| self.failed(number, cause);
         let first = self.tensor(number)?;
@@ -181,6 +181,6 @@ impl<'a> Union<'a> {
         if let Some(group) = &self.options.group {
             axes = join.axes(group.index.resolve(&first).map_err(failed)?.source_axes());
         }
-        Ok(Becomes { shape: join.result(), cast, axes })
+        Ok(TensorChange { shape: join.result(), cast, axes })
     }
 }

@@ -100,7 +100,7 @@ fn prepare(slices: &[HeldSlice<'_>], output: &Output) -> Result<Prepared, Error>
     let mut preparation = output.begin_preparing(Arc::default(), None)?;
     let mut names: HashMap<String, &Location> = HashMap::new();
     let mut metadata = MetadataUnion::default();
-    for HeldSlice { input, tensor, becomes, .. } in slices {
+    for HeldSlice { input, tensor, change, .. } in slices {
         let location = input.location();
         preparation.add_groups(&input.contents.tensors);
         let name = output.tensor_name(tensor, location, slices.len() == 1);
@@ -108,7 +108,7 @@ fn prepare(slices: &[HeldSlice<'_>], output: &Output) -> Result<Prepared, Error>
             let first = FileName::from(first);
             return Err(Error::file(location, MergeFault::Twice { name, first }));
         }
-        let pushed = preparation.push(name, tensor, 0, becomes.clone());
+        let pushed = preparation.push(name, tensor, 0, change.clone());
         pushed.map_err(|error| input.failed_tensor(tensor, true, error.cause))?;
         let contradiction = metadata.add(location, &input.contents.metadata, None, output);
         contradiction.map_or(Ok(()), Err)?;

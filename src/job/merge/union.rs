@@ -12,8 +12,8 @@ use crate::error::{Cause, Error, FileName};
 use crate::execute::Workers;
 use crate::index::resolve::Selection;
 use crate::input::{
-    Grouping, Input, Location, Metadata, OpenOptions, Seen, SelectFault, TypedMetadata, UseOfIndex,
-    find,
+    Grouping, Input, Location, Metadata, OpenOptions, SelectFault, Transform, TypedMetadata,
+    UseOfIndex, find,
 };
 use crate::job::assembly::members::Members;
 use crate::job::assembly::step::Step;
@@ -21,7 +21,7 @@ use crate::job::assembly::{Assembly, Member, Recipe, Taken};
 use crate::job::inputs::Inputs;
 use crate::job::join::JoinFault;
 use crate::job::select::check_holds;
-use crate::output::{Becomes, Output, Prepared};
+use crate::output::{Output, Prepared, TensorChange};
 use crate::region::{GatheredList, IndexedShape, Region};
 use crate::shape::{AskedAxis, Order};
 use crate::sink::Fingerprint;
@@ -38,7 +38,7 @@ pub struct MergeOptions<'a> {
     pub wins: Option<Precedence>,
     /// The dtypes, shapes or fields that tensors are read as; where some are joined, only the
     /// joined ones.
-    pub seen: Seen,
+    pub transform: Transform,
     pub casts: Casts,
     /// The tensors that are joined; `None` if all are taken unchanged.
     pub group: Option<GroupOptions<'a>>,
@@ -179,13 +179,13 @@ impl<'a> Union<'a> {
         // a pattern must match in one of the inputs, not in each
         let open = options.open.clone();
         let open = OpenOptions { tensors: Vec::new(), exclude: Vec::new(), ..open };
-        let inputs = Inputs::open(locations, &open, Seen::default())?;
+        let inputs = Inputs::open(locations, &open, Transform::default())?;
         let first = InputNames::new(0, inputs.first(), output);
         let mut tensors = Tensors::default();
         let mut union = Union {
             locations,
             inputs,
-            options: MergeOptions { seen: options.seen.of_several(true), ..options },
+            options: MergeOptions { transform: options.transform.of_several(true), ..options },
             tensors: Arc::default(),
             members: Members::default(),
             axes: Vec::new(),
@@ -200,9 +200,9 @@ impl<'a> Union<'a> {
             let start = numbers.start;
             let look = |number: usize, input: &Input| Ok(InputNames::new(number, input, output));
             let looked = union.inputs.look(numbers, &union.options.workers, look)?;
-            let seen: Vec<InputNames> = union.inputs.keep(looked).collect();
-            for (number, seen) in (start..).zip(seen) {
-                union.add(number, seen, &mut tensors, output)?;
+            let transform: Vec<InputNames> = union.inputs.keep(looked).collect();
+            for (number, transform) in (start..).zip(transform) {
+                union.add(number, transform, &mut tensors, output)?;
             }
         }
         union.inputs.all_seen()?;
@@ -226,20 +226,20 @@ impl<'a> Union<'a> {
     fn add(
         &mut self,
         number: usize,
-        seen: InputNames,
+        transform: InputNames,
         tensors: &mut Tensors,
         output: &Output,
     ) -> Result<(), Error> {
-        self.members.add_input(seen.tensors.len())?;
-        tensors.extend(seen.tensors.iter());
-        for (path, annotated) in seen.tensors.groups() {
+        self.members.add_input(transform.tensors.len())?;
+        tensors.extend(transform.tensors.iter());
+        for (path, annotated) in transform.tensors.groups() {
             if !tensors.groups().contains_key(path) {
                 tensors.annotate_group(path.clone(), annotated.clone());
             }
         }
-        self.unreadable.extend(seen.unreadable);
+        self.unreadable.extend(transform.unreadable);
         let location = &self.locations[number];
-        let found = self.metadata.add(location, &seen.metadata, self.options.wins, output);
+        let found = self.metadata.add(location, &transform.metadata, self.options.wins, output);
         self.contradiction = self.contradiction.take().or(found);
         Ok(())
     }
@@ -434,11 +434,11 @@ impl<'a> Union<'a> {
 
     /// A tensor as it is read, by what its input said at first.
     pub(super) fn tensor(&self, number: usize) -> Result<TensorInfo, Error> {
-        self.seen(number, &self.tensors.at(number))
+        self.transform(number, &self.tensors.at(number))
     }
 
-    fn seen(&self, number: usize, tensor: &TensorInfo) -> Result<TensorInfo, Error> {
-        self.options.seen.of(tensor).map_err(|cause| self.failed(number, cause))
+    fn transform(&self, number: usize, tensor: &TensorInfo) -> Result<TensorInfo, Error> {
+        self.options.transform.of(tensor).map_err(|cause| self.failed(number, cause))
     }
 
     pub(super) fn location_of(&self, number: usize) -> &Location {
@@ -461,7 +461,7 @@ impl<'a> Union<'a> {
             let number = members[0] as usize;
             let mut tensor = self.tensors.at(number);
             if group.is_none() || is_joined {
-                tensor = self.seen(number, &tensor)?;
+                tensor = self.transform(number, &tensor)?;
             }
             let name = output.options.name.as_deref().filter(|_| self.renamed.is_empty());
             let name = name.unwrap_or_else(|| self.name_of(number)).to_owned();
@@ -476,16 +476,16 @@ impl<'a> Union<'a> {
                     shapes.insert(group.index.indexed_shape(&tensor));
                 }
             }
-            let becomes = match &join {
+            let change = match &join {
                 Some(join) => self.becomes_joined(members, join, output)?,
-                None if group.is_some() => Becomes::kept(tensor.shape.clone()),
+                None if group.is_some() => TensorChange::unchanged(tensor.shape.clone()),
                 None => {
                     let cast = self.options.casts.of(&tensor.dtype);
                     let cast = cast.map_err(|cause| self.failed(number, cause))?;
-                    Becomes { cast, ..Becomes::kept(tensor.shape.clone()) }
+                    TensorChange { cast, ..TensorChange::unchanged(tensor.shape.clone()) }
                 }
             };
-            let pushed = preparation.push(name, &tensor, number, becomes);
+            let pushed = preparation.push(name, &tensor, number, change);
             pushed.map_err(|error| self.failed(number, error.cause))?;
             if let Some(join) = join {
                 self.members.set_join(entry, join);
@@ -522,9 +522,9 @@ impl Recipe for MergeRecipe<'_> {
         let changed = || Error::file(&input.location, JoinFault::Changed);
         let there = input.contents.tensors.get(member.in_input).filter(is_it);
         let mut tensor = there.ok_or_else(changed)?;
-        let MergeOptions { group, seen, casts, .. } = &self.options;
+        let MergeOptions { group, transform, casts, .. } = &self.options;
         if group.is_none() || member.join.is_some() {
-            tensor = seen.of(&tensor).map_err(failed)?;
+            tensor = transform.of(&tensor).map_err(failed)?;
         }
         let part = tensor.part();
         let Some(group) = group.as_ref().filter(|_| member.join.is_some()) else {
@@ -534,14 +534,14 @@ impl Recipe for MergeRecipe<'_> {
         };
         let selection = group.index.resolve(&tensor).map_err(failed)?;
         let region = group.index.region(&tensor, &selection, order).map_err(failed)?;
-        let first = seen.of(&self.tensors.at(member.first as usize)).map_err(failed)?;
+        let first = transform.of(&self.tensors.at(member.first as usize)).map_err(failed)?;
         let step = casts.step(1, &tensor.dtype, &first.dtype).map_err(failed)?;
         Ok(Taken { part, region, step })
     }
 
     fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {
         // writing never fails
-        let _ = write!(work, "{:?}", self.options.seen);
+        let _ = write!(work, "{:?}", self.options.transform);
         self.options
             .group
             .as_ref()

@@ -75,10 +75,10 @@ impl Split<'_> {
             let input = &self.inputs[target.source];
             let tensor = input.contents.tensors.at(target.number);
             for number in target.parts(0, true) {
-                let becomes = self.becomes(target, &tensor, number);
-                let becomes = becomes.map_err(|cause| input.failed_tensor(&tensor, true, cause))?;
+                let change = self.change(target, &tensor, number);
+                let change = change.map_err(|cause| input.failed_tensor(&tensor, true, cause))?;
                 let name = self.name(target, number, output);
-                let pushed = preparation.push(name, &tensor, target.number, becomes);
+                let pushed = preparation.push(name, &tensor, target.number, change);
                 pushed.map_err(|error| input.failed_tensor(&tensor, true, error.cause))?;
             }
         }

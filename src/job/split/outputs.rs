@@ -12,13 +12,13 @@ use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::{Announced, Conversion, Progress, Workers};
 use crate::index::resolve::Selection;
-use crate::input::{Bytes, Input, Location, PartNaming, Seen};
+use crate::input::{Bytes, Input, Location, PartNaming, Transform};
 use crate::job::copy::{Writing, count_requests, forward};
 use crate::job::select::{
     Choice, Select, all_indexed_alike, choices, leave_out_lacking, note_alike, select,
 };
-use crate::output::layout::Frame;
-use crate::output::{Becomes, LayoutFault, Output, Prepared, Unsaid, WriteOptions};
+use crate::output::layout::OutputLayout;
+use crate::output::{LayoutFault, Omission, Output, Prepared, TensorChange, WriteOptions};
 use crate::region::{OpenIndex, Region, Take};
 use crate::shape;
 use crate::shape::{AskedAxis, Order};
@@ -37,7 +37,7 @@ pub struct SplitOptions<'a> {
     /// The selection of the tensors that are cut; it says whether the others go to every output.
     pub select: Select,
     /// The dtypes, shapes or fields that tensors are read as before they are cut.
-    pub seen: Seen,
+    pub transform: Transform,
     /// The index that is applied to every tensor before it is cut.
     pub index: OpenIndex<'a>,
     /// Casts of the elements of cut tensors.
@@ -204,7 +204,7 @@ impl<'a> Split<'a> {
         let output = options.to.output(0)?;
         leave_out_lacking(&input, &options.select.patterns, &output, &mut choices);
         cut.retain(|number| choices[*number] == Choice::Sliced);
-        input.see(&options.seen, &cut)?;
+        input.transform(&options.transform, &cut)?;
         let mut axes = options.axes.of_tensors(&input, &cut)?.into_iter();
         let several = cut.len() > 1;
         options.casts = std::mem::take(&mut options.casts).of_several(several);
@@ -322,21 +322,21 @@ impl<'a> Split<'a> {
         let selected = select(&self.inputs[0], &self.options.select, &output)?;
         let mut targets = self.tensors.iter();
         let preparation = selected.prepare(|of| match targets.next() {
-            Some(target) => Ok(self.becomes(target, &of.tensor, number)?),
-            None => Ok(Becomes::kept(of.tensor.shape.clone())),
+            Some(target) => Ok(self.change(target, &of.tensor, number)?),
+            None => Ok(TensorChange::unchanged(of.tensor.shape.clone())),
         })?;
         preparation.finish(metadata)
     }
 
     /// The description of a part of a tensor, or of a kept tensor.
-    pub(super) fn becomes(
+    pub(super) fn change(
         &self,
         target: &PartTensor,
         tensor: &TensorInfo,
         number: u64,
-    ) -> Result<Becomes, Cause> {
+    ) -> Result<TensorChange, Cause> {
         let PartTensor { selection, axis: Some(cut), .. } = target else {
-            return Ok(Becomes::kept(tensor.shape.clone()));
+            return Ok(TensorChange::unchanged(tensor.shape.clone()));
         };
         let range = cut.cuts.part(number, cut.len);
         let mut shape = selection.shape();
@@ -348,7 +348,7 @@ impl<'a> Split<'a> {
             shape[cut.axis] = range.end - range.start;
         }
         let cast = self.options.casts.of(&tensor.dtype)?;
-        Ok(Becomes { shape, cast, axes })
+        Ok(TensorChange { shape, cast, axes })
     }
 
     /// The takes of one output, each with the index of its input.
@@ -440,8 +440,8 @@ impl Job for Split<'_> {
         })
     }
 
-    fn unsaid(&self) -> Vec<Unsaid> {
-        self.prepare(0).map(|prepared| prepared.unsaid).unwrap_or_default()
+    fn omissions(&self) -> Vec<Omission> {
+        self.prepare(0).map(|prepared| prepared.omissions).unwrap_or_default()
     }
 
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {
@@ -529,15 +529,15 @@ pub(crate) fn write_outputs(outputs: &mut dyn OutputSet, progress: &Progress) ->
     let mut first = 0;
     while first < count {
         let end = count.min(first.saturating_add(batch));
-        let Batch { groups, frames } = Batch::create(outputs, first..end, &mut sinks)?;
+        let Batch { groups, layouts } = Batch::create(outputs, first..end, &mut sinks)?;
         let job = Writing::into_sink(&sinks, &[], &workers, progress)?;
         for (source, takes) in &groups {
             outputs.copy(&job, *source, takes, end == count)?;
         }
         // after the blocks that the outputs share with the input
-        for (base, frame) in frames {
+        for (base, layout) in layouts {
             let write = |at: u64, bytes: &[u8]| job.sink().write_at(base + at, bytes);
-            frame.write_headers(&write).map_err(|error| job.failed_sink(error))?;
+            layout.write_headers(&write).map_err(|error| job.failed_sink(error))?;
         }
         drop(job);
         if end < count {
@@ -553,7 +553,7 @@ struct Batch {
     groups: Vec<(usize, Vec<Take>)>,
     /// The layout of each output, with its position in the job, where bytes that are not elements
     /// are written last.
-    frames: Vec<(u64, Box<dyn Frame>)>,
+    layouts: Vec<(u64, Box<dyn OutputLayout>)>,
 }
 
 impl Batch {
@@ -562,14 +562,14 @@ impl Batch {
         numbers: Range<u64>,
         sinks: &mut SeveralSinks,
     ) -> Result<Batch, Error> {
-        let mut batch = Batch { groups: vec![(0, Vec::new())], frames: Vec::new() };
+        let mut batch = Batch { groups: vec![(0, Vec::new())], layouts: Vec::new() };
         for number in numbers {
             let (prepared, takes) = outputs.part(number)?;
             let output = &prepared.output;
             let sink = prepared.create(true)?;
             let in_order = sink.order() == WriteOrder::Ascending;
             if in_order {
-                let written = prepared.frame.write_headers(&|at, bytes| sink.write_at(at, bytes));
+                let written = prepared.layout.write_headers(&|at, bytes| sink.write_at(at, bytes));
                 written.map_err(|error| output.failed(error))?;
             }
             let path = match &output.destination {
@@ -586,7 +586,7 @@ impl Batch {
                 }
             }
             if !in_order {
-                batch.frames.push((base, prepared.frame));
+                batch.layouts.push((base, prepared.layout));
             }
         }
         Ok(batch)
@@ -595,5 +595,5 @@ impl Batch {
 
 fn extent(prepared: &Prepared) -> u64 {
     let ends = prepared.places().map(|(tensor, start)| start.saturating_add(tensor.bytes));
-    prepared.frame.size().unwrap_or(0).max(ends.max().unwrap_or(0))
+    prepared.layout.size().unwrap_or(0).max(ends.max().unwrap_or(0))
 }

@@ -60,7 +60,7 @@ use super::SinkResult;
 mod folder;
 mod sink;
 
-pub use sink::{Begun, FixedFrame, PartJob};
+pub use sink::{Begun, FixedLayout, PartJob};
 
 /// The progress of the parts of an output.
 #[derive(Clone, Debug, PartialEq, Eq)]

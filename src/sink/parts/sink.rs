@@ -42,13 +42,13 @@ pub struct PartJob {
     pub total: u64,
     pub job: JobRecord,
     /// All bytes of the output except its elements.
-    pub frame: FixedFrame,
+    pub layout: FixedLayout,
     pub options: SinkOptions,
 }
 
 /// All bytes of an output except its elements, where every offset is known beforehand.
 #[derive(Clone, Debug)]
-pub enum FixedFrame {
+pub enum FixedLayout {
     /// Bytes at the beginning.
     Header(Arc<[u8]>),
     /// The records of an archive of stored members.
@@ -92,7 +92,7 @@ pub struct PartFolder {
 impl PartJob {
     /// The length of the file that parts write; `None` for a folder.
     fn len(&self) -> Option<u64> {
-        (!matches!(self.frame, FixedFrame::Folder(_))).then_some(self.job.len)
+        (!matches!(self.layout, FixedLayout::Folder(_))).then_some(self.job.len)
     }
 
     /// Begin the part of the output at `path`: steps 1 and 2, and 4 and 5 for a part that is complete.
@@ -147,9 +147,9 @@ impl PartJob {
                 let data = DataFolder::new(file);
                 return Ok(Begun::Folder(Box::new(PartFolder { output, data })));
             }
-            let crcs = match &self.frame {
-                FixedFrame::Zip(layout) => Some(MemberCrcs::new(layout)),
-                FixedFrame::Header(_) | FixedFrame::Folder(_) => None,
+            let crcs = match &self.layout {
+                FixedLayout::Zip(layout) => Some(MemberCrcs::new(layout)),
+                FixedLayout::Header(_) | FixedLayout::Folder(_) => None,
             };
             let (written, space) = Default::default();
             let part = PartSink { output, data: file, written, crcs, space };
@@ -196,16 +196,16 @@ impl Shared {
 
     /// Steps 4 to 6, where all parts are complete.
     fn finish(&self) -> SinkResult<()> {
-        let PartJob { index, total, job, frame, options, .. } = &self.part;
+        let PartJob { index, total, job, layout, options, .. } = &self.part;
         let Shared { folder, .. } = self;
         // parts mostly run in order: so few of them list the folder
         let next = (index + 1) % job.parts;
         if !folder.has_part(next)? || !folder.missing(job.parts)?.is_empty() {
             return Ok(());
         }
-        let crcs = match frame {
-            FixedFrame::Zip(layout) => Some(MemberCrcs::with_heads(layout)),
-            FixedFrame::Header(_) | FixedFrame::Folder(_) => None,
+        let crcs = match layout {
+            FixedLayout::Zip(layout) => Some(MemberCrcs::with_heads(layout)),
+            FixedLayout::Header(_) | FixedLayout::Folder(_) => None,
         };
         let mut written = 0u64;
         for index in 0..job.parts {
@@ -221,14 +221,14 @@ impl Shared {
         }
         // opened anew, so that the bytes of other processes are visible
         let data = folder.open_data(self.part.len())?.ok_or(PartsError::Discarded)?.file;
-        if let FixedFrame::Folder(files) = frame {
+        if let FixedLayout::Folder(files) = layout {
             let data = DataFolder::new(data);
             files.iter().try_for_each(|(name, bytes)| data.write(folder, name, bytes))?;
             data.sync()?;
             mark(&data.fd, job)?;
         } else {
             let write = |at, bytes: &[u8]| data.write_all_at(bytes, at).map_err(SinkError::Io);
-            if let FixedFrame::Header(header) = frame {
+            if let FixedLayout::Header(header) = layout {
                 write(0, header)?;
             }
             crcs.map_or(Ok(()), |crcs| crcs.write_rest(&mut 0, &write))?;

@@ -11,7 +11,7 @@ use crate::error::Cause;
 use crate::formats::headed::PLAIN;
 use crate::formats::text::stored_dtype;
 use crate::input::TextFormat;
-use crate::output::layout::{Frame, OutputFormat, OutputTensor, Request, only};
+use crate::output::layout::{OutputFormat, OutputLayout, OutputTensor, Request, only};
 use crate::output::{LayoutFault, MAX_EMPTY_ROWS};
 use crate::sink::{self, Destination, Draft, SinkError, SinkOptions};
 use crate::tensor::{printable, write_printable_json};
@@ -52,7 +52,7 @@ pub(crate) static JSON: OutputFormat = OutputFormat {
     ..TEXT
 };
 
-fn lay_out(form: TextFormat, request: &Request<'_>) -> Result<Box<dyn Frame>, Cause> {
+fn lay_out(form: TextFormat, request: &Request<'_>) -> Result<Box<dyn OutputLayout>, Cause> {
     let format = form.name();
     let only = only(request.tensors, format)?;
     let ndim = only.shape.len();
@@ -77,7 +77,7 @@ struct TextLayout {
     is_shown: bool,
 }
 
-impl Frame for TextLayout {
+impl OutputLayout for TextLayout {
     fn size(&self) -> Option<u64> {
         None
     }

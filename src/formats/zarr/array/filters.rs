@@ -33,8 +33,8 @@ impl Numbers {
             let unfit = || format!("the codec {codec} of elements {dtype:?} is not read");
             Number::parse(dtype).ok_or_else(unfit)
         };
-        let unsaid = || format!("the codec {codec} has no dtype");
-        let mut made = parsed(number("dtype").ok_or_else(unsaid)?)?;
+        let undeclared = || format!("the codec {codec} has no dtype");
+        let mut made = parsed(number("dtype").ok_or_else(undeclared)?)?;
         let mut stored = number("astype").map_or(Ok(made), parsed)?;
         if let Some(order) = number(STORED_ENDIAN) {
             made.endian = Endian::Little;

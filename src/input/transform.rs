@@ -18,7 +18,7 @@ use crate::tensor::{
 
 /// Changes to tensors before an index is applied; none by default.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct Transform {
     /// The field taken in place of structures, by name or title; `a.b` is a field of a field.
     /// Several names, `x,y`, make a structure without padding, as NumPy's
     /// `repack_fields(a[['x', 'y']])`; so does one name with a comma, `x,`. A field whose own name
@@ -42,15 +42,15 @@ impl Fault for ScalingFault {}
 
 impl Input {
     /// Apply the changes to the tensors with these numbers.
-    pub fn see(&mut self, seen: &Seen, numbers: &[usize]) -> Result<(), Error> {
-        if seen.is_plain() {
+    pub fn transform(&mut self, transform: &Transform, numbers: &[usize]) -> Result<(), Error> {
+        if transform.is_plain() {
             return Ok(());
         }
         let several = numbers.len() > 1;
-        let seen = seen.of_several(several);
+        let transform = transform.of_several(several);
         for &number in numbers {
             let Some(tensor) = self.contents.tensors.get(number) else { continue };
-            let other = seen.of(&tensor);
+            let other = transform.of(&tensor);
             let other = other.map_err(|cause| self.failed_tensor(&tensor, several, cause))?;
             Arc::make_mut(&mut self.contents.tensors).replace(number, &other);
         }
@@ -58,7 +58,7 @@ impl Input {
     }
 }
 
-impl Seen {
+impl Transform {
     pub fn is_plain(&self) -> bool {
         self.fields.is_none() && self.scaling.is_none() && self.shape.is_none()
     }
@@ -66,10 +66,10 @@ impl Seen {
     /// The changes for one of several tensors, of which only numbers are scaled, or for the only
     /// tensor.
     #[must_use]
-    pub(crate) fn of_several(&self, several: bool) -> Seen {
+    pub(crate) fn of_several(&self, several: bool) -> Transform {
         let scaling = self.scaling.clone();
         let scaling = scaling.map(|scaling| Scaling { numbers_alone: several, ..scaling });
-        Seen { scaling, ..self.clone() }
+        Transform { scaling, ..self.clone() }
     }
 
     /// The changed tensor.
