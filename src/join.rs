@@ -2,27 +2,27 @@
 //!
 //! Along the joined axis the output has a number of *rows*, one for each position on the axes
 //! before that axis (a single row where it is the outermost). A row of the output holds a row of
-//! each part, in order:
+//! each member, in order:
 //!
 //! ```text
-//!   part a    aaa aaa         row 0       row 1
-//!   part b    bb bb      ──►  aaa bb c    aaa bb c
-//!   part c    c c
+//!   member a    aaa aaa         row 0       row 1
+//!   member b    bb bb      ──►  aaa bb c    aaa bb c
+//!   member c    c c
 //! ```
 //!
-//! A part is any strided [`Runs`], or what other [`Pieces`] make: its dense bytes, or a range of them,
+//! A member is any strided [`Runs`], or what other [`Pieces`] make: its dense bytes, or a range of them,
 //! are its rows, one after the other. A [`Join`] cuts the *output* into pieces and fills each from all
-//! parts that it touches, so that what is written is long however short the rows of the parts are. Its
-//! rows may be a stretch of longer ones: more parts than can be open at a time are joined by several,
+//! members that it touches, so that what is written is long however short the rows of the members are. Its
+//! rows may be a stretch of longer ones: more members than can be open at a time are joined by several,
 //! one beside the other.
 //!
 //! ```
 //! use tslice::execute::{Conversion, Pieces, ReadFrom};
-//! use tslice::join::{Join, JoinPart};
+//! use tslice::join::{Join, JoinMember};
 //! use tslice::runs::Runs;
 //! use tslice::source::MemorySource;
-//! let part = |offset, run| JoinPart::of_runs(Runs { offset, axes: vec![], run }, 1);
-//! let join = Join::new(vec![part(0, 6), part(6, 4)], 2, 5, 1);
+//! let member = |offset, run| JoinMember::of_runs(Runs { offset, axes: vec![], run }, 1);
+//! let join = Join::new(vec![member(0, 6), member(6, 4)], 2, 5, 1);
 //! let mut out = [0; 10];
 //! let source = MemorySource(b"abcdefghij".to_vec());
 //! join.fill(0, &mut ReadFrom { source: &source, scratch: &mut Vec::new() }, &mut out)?;
@@ -43,64 +43,68 @@ use crate::execute::{
 use crate::plan::{PIECE_BYTES, stretches};
 use crate::runs::{Axis, Runs, coalesce};
 
-/// The cost of opening a part, in bytes that could be copied meanwhile.
+/// The cost of opening a member, in bytes that could be copied meanwhile.
 const OPEN_BYTES: u64 = 64 << 10;
 
-/// The approximate number of parts that a piece may touch, so that several workers open parts.
-const PARTS: u64 = 8;
+/// The approximate number of members that a piece may touch, so that several workers open members.
+const MEMBERS: u64 = 8;
 
-pub struct JoinPart<'a> {
-    bytes: PartBytes<'a>,
-    /// The range of the part's bytes that is joined.
+pub struct JoinMember<'a> {
+    bytes: MemberBytes<'a>,
+    /// The range of the member's bytes that is joined.
     range: Range<u64>,
     swap_width: usize,
 }
 
-/// The bytes of a part, in the order of the output.
-enum PartBytes<'a> {
+/// The bytes of a member, in the order of the output.
+enum MemberBytes<'a> {
     Runs(Runs),
     /// Ranges of the output of other pieces, in order.
     Pieces(Box<dyn Pieces + 'a>),
 }
 
-impl<'a> JoinPart<'a> {
+impl<'a> JoinMember<'a> {
     /// Strided bytes. Every `swap_width` bytes are reversed if that is more than 1: the byte order
-    /// is not that of the other parts.
-    pub fn of_runs(runs: Runs, swap_width: usize) -> JoinPart<'a> {
-        JoinPart { range: 0..runs.bytes(), bytes: PartBytes::Runs(runs.coalesced()), swap_width }
+    /// is not that of the other members.
+    pub fn of_runs(runs: Runs, swap_width: usize) -> JoinMember<'a> {
+        JoinMember {
+            range: 0..runs.bytes(),
+            bytes: MemberBytes::Runs(runs.coalesced()),
+            swap_width,
+        }
     }
 
     /// The bytes that other pieces make, which must be ranges in the order of the output.
-    pub fn of_pieces(pieces: Box<dyn Pieces + 'a>) -> JoinPart<'a> {
-        JoinPart { range: 0..pieces.bytes(), bytes: PartBytes::Pieces(pieces), swap_width: 1 }
+    pub fn of_pieces(pieces: Box<dyn Pieces + 'a>) -> JoinMember<'a> {
+        JoinMember { range: 0..pieces.bytes(), bytes: MemberBytes::Pieces(pieces), swap_width: 1 }
     }
 
-    /// A range of the part's bytes, which divides no bytes that are reversed together.
+    /// A range of the member's bytes, which divides no bytes that are reversed together.
     #[must_use]
-    pub fn within(self, range: Range<u64>) -> JoinPart<'a> {
-        JoinPart { range, ..self }
+    pub fn within(self, range: Range<u64>) -> JoinMember<'a> {
+        JoinMember { range, ..self }
     }
 
     fn bytes(&self) -> u64 {
         self.range.end - self.range.start
     }
 
-    /// The ranges of the source that a range of the part's dense bytes needs.
+    /// The ranges of the source that a range of the member's dense bytes needs.
     fn needs(&self, range: Range<u64>, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
         match &self.bytes {
-            PartBytes::Runs(runs) => runs.split(range, &mut |runs| {
+            MemberBytes::Runs(runs) => runs.split(range, &mut |runs| {
                 visit_ranges(&stretches(runs, gap), visit);
                 Ok(())
             }),
-            PartBytes::Pieces(pieces) => needs_of_pieces(pieces.as_ref(), range, gap, visit),
+            MemberBytes::Pieces(pieces) => needs_of_pieces(pieces.as_ref(), range, gap, visit),
         }
     }
 }
 
-/// Neighbouring parts of a joined tensor, as [`Pieces`].
+/// Neighbouring members of a joined tensor, as [`Pieces`].
 pub struct Join<'a> {
-    parts: Vec<JoinPart<'a>>,
-    /// The position of each part in a row, and the end of the last one, in bytes.
+    members: Vec<JoinMember<'a>>,
+    /// The position of each member in a row, and the end of the last one, in bytes.
     starts: Vec<u64>,
     rows: u64,
     row_stride: u64,
@@ -117,25 +121,25 @@ enum JoinPieces {
 }
 
 impl<'a> Join<'a> {
-    /// Put parts of `rows` rows each side by side, in rows of the output that begin `row_stride`
+    /// Put members of `rows` rows each side by side, in rows of the output that begin `row_stride`
     /// bytes apart. No piece divides `unit` bytes, nor bytes that are swapped.
     ///
-    /// The bytes of each part must be a multiple of `rows`. Pieces come in the order of the output
+    /// The bytes of each member must be a multiple of `rows`. Pieces come in the order of the output
     /// if `row_stride` is the length of a row, and if there is one row.
-    pub fn new(parts: Vec<JoinPart<'a>>, rows: u64, row_stride: u64, unit: u64) -> Join<'a> {
+    pub fn new(members: Vec<JoinMember<'a>>, rows: u64, row_stride: u64, unit: u64) -> Join<'a> {
         let mut starts = vec![0];
-        let mut kept = Vec::with_capacity(parts.len());
+        let mut kept = Vec::with_capacity(members.len());
         let mut unit = unit.max(1);
-        for part in parts.into_iter().filter(|part| part.bytes() > 0) {
-            let row = part.bytes() / rows.max(1);
+        for member in members.into_iter().filter(|member| member.bytes() > 0) {
+            let row = member.bytes() / rows.max(1);
             starts.push(starts[kept.len()] + row);
-            unit = unit.max(part.swap_width as u64);
-            kept.push(part);
+            unit = unit.max(member.swap_width as u64);
+            kept.push(member);
         }
         let row = starts[kept.len()];
         let piece = match rows {
             // as many pieces as all workers need to open files
-            1 => (row / (kept.len() as u64).max(1) * PARTS).clamp(1, PIECE_BYTES),
+            1 => (row / (kept.len() as u64).max(1) * MEMBERS).clamp(1, PIECE_BYTES),
             _ => PIECE_BYTES,
         };
         let partition = match piece.checked_div(row) {
@@ -143,28 +147,28 @@ impl<'a> Join<'a> {
             Some(count) => JoinPieces::Rows(count),
             None => JoinPieces::Rows(1),
         };
-        Join { parts: kept, starts, rows, row_stride, partition, buffers: Mutex::default() }
+        Join { members: kept, starts, rows, row_stride, partition, buffers: Mutex::default() }
     }
 
     fn row_bytes(&self) -> u64 {
-        self.starts[self.parts.len()]
+        self.starts[self.members.len()]
     }
 
     fn read(
         &self,
-        part: &JoinPart<'_>,
+        member: &JoinMember<'_>,
         range: Range<u64>,
         from: &mut ReadFrom<'_>,
         out: &mut [u8],
     ) -> Result<(), FillError> {
-        let range = part.range.start + range.start..part.range.start + range.end;
-        match &part.bytes {
-            PartBytes::Runs(runs) => read_range(runs, range, from, out)?,
-            PartBytes::Pieces(pieces) => {
+        let range = member.range.start + range.start..member.range.start + range.end;
+        match &member.bytes {
+            MemberBytes::Runs(runs) => read_range(runs, range, from, out)?,
+            MemberBytes::Pieces(pieces) => {
                 read_pieces(pieces.as_ref(), range.start, from, out)?;
             }
         }
-        swap_bytes(out, part.swap_width);
+        swap_bytes(out, member.swap_width);
         Ok(())
     }
 
@@ -176,16 +180,16 @@ impl<'a> Join<'a> {
         out: &mut [u8],
     ) -> Result<(), FillError> {
         let mut rest = out;
-        self.each_part(row, range, &mut |part, range| {
+        self.each_member(row, range, &mut |member, range| {
             let now = split_first(&mut rest, range.end - range.start);
-            self.read(part, range, from, now)
+            self.read(member, range, from, now)
         })
     }
 
-    /// The parts that hold a range of the bytes of one row, each with the range of its dense bytes.
-    fn each_part<V>(&self, row: u64, range: Range<u64>, visit: &mut V) -> Result<(), FillError>
+    /// The members that hold a range of the bytes of one row, each with the range of its dense bytes.
+    fn each_member<V>(&self, row: u64, range: Range<u64>, visit: &mut V) -> Result<(), FillError>
     where
-        V: FnMut(&JoinPart<'_>, Range<u64>) -> Result<(), FillError>,
+        V: FnMut(&JoinMember<'_>, Range<u64>) -> Result<(), FillError>,
     {
         let mut number = self.starts.partition_point(|&start| start <= range.start) - 1;
         let mut at = range.start;
@@ -194,13 +198,13 @@ impl<'a> Join<'a> {
             let end = self.starts[number + 1];
             let until = end.min(range.end);
             let first = row * (end - start) + (at - start);
-            visit(&self.parts[number], first..first + (until - at))?;
+            visit(&self.members[number], first..first + (until - at))?;
             (at, number) = (until, number + 1);
         }
         Ok(())
     }
 
-    /// Fill `out` with whole rows, each part's rows at once: to a buffer, and from there to their
+    /// Fill `out` with whole rows, each member's rows at once: to a buffer, and from there to their
     /// positions.
     fn fill_rows(
         &self,
@@ -222,22 +226,22 @@ impl<'a> Join<'a> {
         let of_rows = |len: usize| rows.start * len as u64..rows.end * len as u64;
         if equal {
             let blocks = buffer[..out.len()].chunks_exact_mut(first * count);
-            for (part, block) in self.parts.iter().zip(blocks) {
-                self.read(part, of_rows(first), from, block)?;
+            for (member, block) in self.members.iter().zip(blocks) {
+                self.read(member, of_rows(first), from, block)?;
             }
             let block = (first * count) as i64;
             let axes = [
                 Axis { len: count as u64, stride: first as i64 },
-                Axis { len: self.parts.len() as u64, stride: block },
+                Axis { len: self.members.len() as u64, stride: block },
             ];
-            if !weave(self.parts.len(), first, &buffer[..out.len()], out) {
+            if !weave(self.members.len(), first, &buffer[..out.len()], out) {
                 let (axes, run) = coalesce(&axes, first as u64);
                 pack(&axes, run, &buffer, 0, out);
             }
         } else {
-            for ((part, len), &start) in self.parts.iter().zip(lens()).zip(&self.starts) {
+            for ((member, len), &start) in self.members.iter().zip(lens()).zip(&self.starts) {
                 let block = &mut buffer[..len * count];
-                self.read(part, of_rows(len), from, block)?;
+                self.read(member, of_rows(len), from, block)?;
                 let cells = Cell::from_mut(&mut *out).as_slice_of_cells();
                 let axes = [Axis { len: count as u64, stride: row_bytes as i64 }];
                 unpack(&axes, len as u64, block, cells, start as usize);
@@ -288,7 +292,7 @@ impl Pieces for Join<'_> {
     }
 
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
-        match (self.partition, self.parts.as_slice()) {
+        match (self.partition, self.members.as_slice()) {
             (JoinPieces::Bytes(most), _) => {
                 let in_row = self.row_bytes().div_ceil(most);
                 let start = number % in_row * most;
@@ -299,9 +303,9 @@ impl Pieces for Join<'_> {
                 let start = number * most * self.row_bytes();
                 self.read(only, start..start + out.len() as u64, from, out)
             }
-            (JoinPieces::Rows(most), parts) => {
+            (JoinPieces::Rows(most), members) => {
                 let rows = number * most..self.rows.min((number + 1) * most);
-                if self.row_bytes() < LONG_JOINED_ROW * parts.len() as u64 {
+                if self.row_bytes() < LONG_JOINED_ROW * members.len() as u64 {
                     return self.fill_rows(rows, from, out);
                 }
                 for (row, out) in rows.zip(out.chunks_exact_mut(self.row_bytes() as usize)) {
@@ -318,28 +322,28 @@ impl Pieces for Join<'_> {
                 let in_row = self.row_bytes().div_ceil(most);
                 let start = number % in_row * most;
                 let range = start..self.row_bytes().min(start + most);
-                return self.each_part(number / in_row, range, &mut |part, range| {
-                    part.needs(range, gap, visit)
+                return self.each_member(number / in_row, range, &mut |member, range| {
+                    member.needs(range, gap, visit)
                 });
             }
             JoinPieces::Rows(most) => number * most..self.rows.min((number + 1) * most),
         };
-        for (part, pair) in self.parts.iter().zip(self.starts.windows(2)) {
+        for (member, pair) in self.members.iter().zip(self.starts.windows(2)) {
             let len = pair[1] - pair[0];
-            part.needs(rows.start * len..rows.end * len, gap, visit)?;
+            member.needs(rows.start * len..rows.end * len, gap, visit)?;
         }
         Ok(())
     }
 
     fn work(&self) -> u64 {
-        self.bytes() + self.parts.len() as u64 * OPEN_BYTES
+        self.bytes() + self.members.len() as u64 * OPEN_BYTES
     }
 }
 
 /// Interleave the items of a few blocks, as channels that become pixels. Returns false, with
 /// nothing done, for more blocks, or items of other sizes, for which [`pack`] is as fast.
-fn weave(parts: usize, item: usize, blocks: &[u8], out: &mut [u8]) -> bool {
-    let weave = match (parts, item) {
+fn weave(members: usize, item: usize, blocks: &[u8], out: &mut [u8]) -> bool {
+    let weave = match (members, item) {
         (2, 1) => weave_items::<2, 1>,
         (3, 1) => weave_items::<3, 1>,
         (4, 1) => weave_items::<4, 1>,
@@ -355,15 +359,16 @@ fn weave(parts: usize, item: usize, blocks: &[u8], out: &mut [u8]) -> bool {
     true
 }
 
-/// Interleave the items of `PARTS` blocks of equal length, `SIZE` bytes each.
-fn weave_items<const PARTS: usize, const SIZE: usize>(blocks: &[u8], out: &mut [u8]) {
-    let groups = out.as_chunks_mut::<SIZE>().0.as_chunks_mut::<PARTS>().0;
+/// Interleave the items of `MEMBERS` blocks of equal length, `SIZE` bytes each.
+fn weave_items<const MEMBERS: usize, const SIZE: usize>(blocks: &[u8], out: &mut [u8]) {
+    let groups = out.as_chunks_mut::<SIZE>().0.as_chunks_mut::<MEMBERS>().0;
     let items = blocks.as_chunks::<SIZE>().0;
     let count = groups.len();
-    let parts: [&[[u8; SIZE]]; PARTS] = std::array::from_fn(|part| &items[part * count..][..count]);
+    let members: [&[[u8; SIZE]]; MEMBERS] =
+        std::array::from_fn(|member| &items[member * count..][..count]);
     for (at, group) in groups.iter_mut().enumerate() {
-        for (item, part) in group.iter_mut().zip(parts) {
-            *item = part[at];
+        for (item, member) in group.iter_mut().zip(members) {
+            *item = member[at];
         }
     }
 }
@@ -377,21 +382,21 @@ mod tests {
 
     #[test]
     fn woven_items_are_those_of_the_plain_way() {
-        for (parts, item) in
-            (1..6usize).flat_map(|parts| [1usize, 2, 3, 4, 8].map(|item| (parts, item)))
+        for (members, item) in
+            (1..6usize).flat_map(|members| [1usize, 2, 3, 4, 8].map(|item| (members, item)))
         {
             for count in [0, 1, 7, 100] {
-                let bytes = parts * item * count;
+                let bytes = members * item * count;
                 let blocks: Vec<u8> = (0..bytes).map(|at| (at * 31 + at / 256) as u8).collect();
                 let mut out = vec![0; bytes];
-                if weave(parts, item, &blocks, &mut out) {
+                if weave(members, item, &blocks, &mut out) {
                     let mut plain: Vec<u8> = Vec::new();
                     for at in 0..count {
-                        for part in 0..parts {
-                            plain.extend(&blocks[(part * count + at) * item..][..item]);
+                        for member in 0..members {
+                            plain.extend(&blocks[(member * count + at) * item..][..item]);
                         }
                     }
-                    assert_eq!(out, plain, "{parts} parts, items of {item} bytes, {count}");
+                    assert_eq!(out, plain, "{members} members, items of {item} bytes, {count}");
                 }
             }
         }
@@ -411,7 +416,7 @@ mod tests {
             let unit = 2;
             let skipped = skipped.min(rows);
             let mut bytes = Vec::new();
-            let mut parts = Vec::new();
+            let mut members = Vec::new();
             let mut expected = vec![Vec::new(); rows as usize];
             for &(len, swapped, backwards) in &lens {
                 let row = len * unit * wide;
@@ -422,7 +427,7 @@ mod tests {
                 let axes = vec![Axis { len: rows, stride: axis.1 }];
                 let swap_width = if swapped { unit as usize } else { 1 };
                 let runs = Runs { offset: axis.0, axes, run: row };
-                parts.push(JoinPart::of_runs(runs, swap_width).within(row * skipped..row * rows));
+                members.push(JoinMember::of_runs(runs, swap_width).within(row * skipped..row * rows));
                 for (number, expected) in expected.iter_mut().enumerate() {
                     let from = if backwards { rows as usize - 1 - number } else { number };
                     let mut one = made[from * row as usize..][..row as usize].to_vec();
@@ -434,7 +439,7 @@ mod tests {
             let expected = &expected[skipped as usize..];
             let row_bytes = expected.first().map_or(0, Vec::len) as u64;
             let row_stride = row_bytes + gap;
-            let join = Join::new(parts, rows, row_stride, unit);
+            let join = Join::new(members, rows, row_stride, unit);
             let mut out = vec![0xaa; (rows * row_stride) as usize];
             let source = MemorySource(bytes);
             let mut scratch = Vec::new();

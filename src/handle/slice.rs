@@ -355,9 +355,9 @@ impl Slice {
         let input = &self.tensor.file.input;
         let mut prepared = output.prepare(input, self.tensor.info(), self.change())?;
         let region = self.region(output.options.order)?;
-        let places = prepared.places();
+        let offsets = prepared.tensor_offsets();
         let takes =
-            places.map(|(to, at)| Take::new(to.part, Arc::clone(&region), to.conversion, at));
+            offsets.map(|(to, at)| Take::new(to.part, Arc::clone(&region), to.conversion, at));
         let mut takes = Vec::from_iter(takes);
         prepared.align(input, &mut takes);
         Ok((prepared, takes))

@@ -84,8 +84,8 @@ impl<'a> Appending<'a> {
             && let Some(source) = input.random()
         {
             let id = file.id().map_err(|error| Error::file(path, error))?;
-            let places = source.places(0..1).map_err(|error| Error::file(path, error))?;
-            if places.iter().any(|place| Some(place.file) != id) {
+            let ranges = source.file_ranges(0..1).map_err(|error| Error::file(path, error))?;
+            if ranges.iter().any(|range| Some(range.file) != id) {
                 return Err(failed(AppendFault::Replaced));
             }
         }
@@ -102,7 +102,7 @@ impl<'a> Appending<'a> {
     /// The range of the output that is new, and the position where its elements begin.
     fn new_range(&self) -> (Range<u64>, u64) {
         let prepared = &self.copying.prepared;
-        let start = prepared.places().next().map_or(0, |(_, start)| start);
+        let start = prepared.tensor_offsets().next().map_or(0, |(_, start)| start);
         (start + self.old.bytes()..start + prepared.bytes, start)
     }
 

@@ -58,9 +58,9 @@ fn check_source(
     source: &dyn Source,
     name: impl Fn() -> FileName,
 ) -> Result<(), Error> {
-    let places = source.places(0..source.len());
-    let places = places.map_err(|error| Error::file(name(), error))?;
-    if places.iter().any(|place| place.file == output) {
+    let ranges = source.file_ranges(0..source.len());
+    let ranges = ranges.map_err(|error| Error::file(name(), error))?;
+    if ranges.iter().any(|range| range.file == output) {
         return Err(Error::file(name(), InputIsOutput));
     }
     Ok(())
@@ -70,8 +70,8 @@ fn check_source(
 fn file_of(input: &Input, file: FileId) -> FileName {
     let is_in = |tensor: &TensorInfo| {
         let Bytes::Random(source) = &input.bytes else { return false };
-        let places = source.places(tensor.data());
-        places.is_ok_and(|places| places.iter().any(|place| place.file == file))
+        let ranges = source.file_ranges(tensor.data());
+        ranges.is_ok_and(|ranges| ranges.iter().any(|range| range.file == file))
     };
     let tensor = input.contents.tensors.iter().find(is_in);
     tensor.map_or((&input.location).into(), |tensor| input.file_name(&tensor))
@@ -88,9 +88,9 @@ pub(crate) fn check_in_place(
     source: &dyn Source,
 ) -> Result<(), Error> {
     let failed = |error: SourceError| Error::file(&input.location, error);
-    let places = source.places(tensor.data()).map_err(failed)?;
+    let ranges = source.file_ranges(tensor.data()).map_err(failed)?;
     let id = file.id().map_err(|error| Error::file(input.file_name(tensor), error))?;
-    if id.is_some_and(|id| places.iter().any(|place| place.overlaps(id, written))) {
+    if id.is_some_and(|id| ranges.iter().any(|range| range.overlaps(id, written))) {
         return Err(Error::file(input.file_name(tensor), EditFault::Overlap));
     }
     Ok(())

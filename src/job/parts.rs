@@ -64,8 +64,12 @@ impl<'a> Parts<'a> {
         };
         // for a folder, the bytes of elements count
         let len = prepared.layout.size().unwrap_or(prepared.bytes);
-        let start = prepared.places().map(|(_, start)| start).min().unwrap_or(0);
-        let end = prepared.places().map(|(tensor, start)| start + tensor.bytes).max().unwrap_or(0);
+        let start = prepared.tensor_offsets().map(|(_, start)| start).min().unwrap_or(0);
+        let end = prepared
+            .tensor_offsets()
+            .map(|(tensor, start)| start + tensor.bytes)
+            .max()
+            .unwrap_or(0);
         let span = start..end;
         Ok(Parts { prepared, assembly, count: count.max(1), path, layout, len, span })
     }

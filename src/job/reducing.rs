@@ -188,7 +188,7 @@ impl Reduced {
             input.spool_watched(progress)?;
         }
         let location = input.location.clone();
-        let places: Vec<Place> = (0..results.len())
+        let offsets: Vec<Place> = (0..results.len())
             .map(|number| {
                 let result = results.at(number);
                 Place { at: result.data().start, itemsize: result.dtype.item_bits() / 8 }
@@ -196,7 +196,7 @@ impl Reduced {
             .collect();
         in_scratch(&location, results, bytes, &takes, workers, |job| {
             let results = Results { slices: &slices, how, order: Order::C, workers };
-            results.write(&mut input, job, places, progress)
+            results.write(&mut input, job, offsets, progress)
         })
     }
 }
@@ -220,10 +220,10 @@ impl Results<'_> {
         &self,
         input: &mut Input,
         job: &Writing<'_>,
-        places: impl IntoIterator<Item = Place>,
+        offsets: impl IntoIterator<Item = Place>,
         progress: &Progress,
     ) -> Result<(), Error> {
-        for (slices, Place { at, itemsize }) in self.slices.iter().zip(places) {
+        for (slices, Place { at, itemsize }) in self.slices.iter().zip(offsets) {
             let target = target(slices, at, itemsize, self.order);
             let sink = StridedSink::new(job.sink(), &target);
             let empty = nothing(slices, self.how)?;
@@ -270,9 +270,10 @@ impl Job for Reducing {
         let job = Writing::of_output(prepared, false, &[], progress)?;
         let results =
             Results { slices, how: *how, order: options.order, workers: &options.workers };
-        let places =
-            prepared.places().map(|(to, at)| Place { at, itemsize: to.dtype.item_bits() / 8 });
-        results.write(input, &job, places, progress)?;
+        let offsets = prepared
+            .tensor_offsets()
+            .map(|(to, at)| Place { at, itemsize: to.dtype.item_bits() / 8 });
+        results.write(input, &job, offsets, progress)?;
         job.commit()
     }
 }

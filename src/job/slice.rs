@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::assembly::members::Members;
 use super::assembly::step::Step;
-use super::assembly::{Assembly, Member, Recipe, Taken};
+use super::assembly::{Assembly, Member, MemberRegion, Recipe};
 use super::copying::Copying;
 use super::inputs::InputRef;
 use super::select::{
@@ -151,7 +151,7 @@ impl<'a> Copying<'a> {
         let mut members = Members::default();
         members.add_input(1)?;
         members.push(0);
-        let taken = Taken { part: tensor.part(), region, step: Step::AsFirst(1) };
+        let taken = MemberRegion { part: tensor.part(), region, step: Step::AsFirst(1) };
         let inputs = vec![InputRef::Owned(Box::new(input))];
         let assembly = Assembly::of_held(inputs, members, vec![taken]);
         assembly.align(&mut prepared, |_| u64::MAX)?;
@@ -168,14 +168,19 @@ struct SliceRecipe<'a> {
 }
 
 impl Recipe for SliceRecipe<'_> {
-    fn taken(&self, input: &Input, member: &Member<'_>, order: Order) -> Result<Taken, Error> {
+    fn taken(
+        &self,
+        input: &Input,
+        member: &Member<'_>,
+        order: Order,
+    ) -> Result<MemberRegion, Error> {
         let SliceRecipe { options, casts, choices } = self;
         let tensor = &input.contents.tensors.at(member.in_input);
         let is_sliced = choices[member.in_input] == Choice::Sliced;
         let sliced = sliced(tensor, is_sliced, options, casts, order);
         let sliced =
             sliced.map_err(|cause| Error::from(cause).of_tensor(tensor.name.as_deref(), true))?;
-        Ok(Taken { part: tensor.part(), region: sliced.region, step: Step::AsFirst(1) })
+        Ok(MemberRegion { part: tensor.part(), region: sliced.region, step: Step::AsFirst(1) })
     }
 
     fn lists(&self) -> Vec<&GatheredList> {
@@ -184,8 +189,8 @@ impl Recipe for SliceRecipe<'_> {
 }
 
 /// Regions that were made before.
-impl Recipe for Vec<Taken> {
-    fn taken(&self, _: &Input, member: &Member<'_>, _: Order) -> Result<Taken, Error> {
+impl Recipe for Vec<MemberRegion> {
+    fn taken(&self, _: &Input, member: &Member<'_>, _: Order) -> Result<MemberRegion, Error> {
         Ok(self[member.number as usize].clone())
     }
 
@@ -260,10 +265,8 @@ pub(super) fn write_slices(
         inputs.push(InputRef::Borrowed(of_one[0].input));
         members.add_input(of_one.len())?;
     }
-    let taken = slices.iter().zip(steps).map(|(HeldSlice { tensor, region, .. }, step)| Taken {
-        part: tensor.part(),
-        region: Arc::clone(region),
-        step,
+    let taken = slices.iter().zip(steps).map(|(HeldSlice { tensor, region, .. }, step)| {
+        MemberRegion { part: tensor.part(), region: Arc::clone(region), step }
     });
     let mut assembly = Assembly::of_held(inputs, members, Vec::from_iter(taken));
     assembly.align(prepared, |_| u64::MAX)?;

@@ -81,7 +81,7 @@ pub struct Prepared {
 impl Prepared {
     /// The tensors in the given order, with the position of each one's first element in bytes. Positions need
     /// not ascend.
-    pub fn places(&self) -> impl Iterator<Item = (OutputTensor, u64)> {
+    pub fn tensor_offsets(&self) -> impl Iterator<Item = (OutputTensor, u64)> {
         let mut starts = self.layout.starts().peekable();
         let mut end = 0;
         self.tensors.iter().enumerate().map(move |(number, entry)| {

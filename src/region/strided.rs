@@ -14,7 +14,7 @@ use crate::execute::{
 };
 use crate::gather;
 use crate::index::resolve::Selection;
-use crate::join::{Join, JoinPart};
+use crate::join::{Join, JoinMember};
 use crate::plan::Reading;
 use crate::shape::Order;
 use crate::source::Source;
@@ -162,8 +162,8 @@ impl Region for SideBySide {
         let mut parts = Vec::with_capacity(self.parts.len());
         for (_, part) in &self.parts {
             parts.push(match part.strided() {
-                Some(view) => JoinPart::of_runs(view.runs().clone(), 1),
-                None => JoinPart::of_pieces(part.pieces(&inner)?.pieces),
+                Some(view) => JoinMember::of_runs(view.runs().clone(), 1),
+                None => JoinMember::of_pieces(part.pieces(&inner)?.pieces),
             });
         }
         let join = Join::new(parts, rows, row, by.unit);

@@ -138,12 +138,12 @@ impl Source for ConcatSource {
             .try_for_each(|file| file.source.verify().map_err(|error| file.name_error(error)))
     }
 
-    fn places(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
-        let mut places = Vec::new();
+    fn file_ranges(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
+        let mut ranges = Vec::new();
         for (file, inner) in self.parts(range) {
-            places.extend(file.source.places(inner).map_err(|error| file.name_error(error))?);
+            ranges.extend(file.source.file_ranges(inner).map_err(|error| file.name_error(error))?);
         }
-        Ok(places)
+        Ok(ranges)
     }
 
     fn file(&self, range: Range<u64>) -> Option<(&File, u64)> {
@@ -270,8 +270,8 @@ impl Source for PooledSource {
         self.source()?.read(range, scratch, out)
     }
 
-    fn places(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
-        self.source()?.places(range)
+    fn file_ranges(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
+        self.source()?.file_ranges(range)
     }
 
     fn window_limit(&self) -> Option<u64> {

@@ -229,7 +229,7 @@ impl Source for PreadSource {
         Some(WINDOW)
     }
 
-    fn places(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
+    fn file_ranges(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
         FileRange::of(&self.file, self.base, range)
     }
 

@@ -152,7 +152,7 @@ impl Source for InflatedSource {
     }
 
     /// The place of the compressed bytes, all of which are needed for any inflated bytes.
-    fn places(&self, _range: Range<u64>) -> SourceResult<Vec<FileRange>> {
-        self.deflated.archive.places(self.deflated.range.clone())
+    fn file_ranges(&self, _range: Range<u64>) -> SourceResult<Vec<FileRange>> {
+        self.deflated.archive.file_ranges(self.deflated.range.clone())
     }
 }

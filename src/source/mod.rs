@@ -105,8 +105,8 @@ pub trait Source: Send + Sync {
 
     /// The files that hold the bytes of `range`, and their ranges. Nothing for bytes that are only in
     /// memory.
-    fn places(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
-        self.behind().map_or(Ok(Vec::new()), |behind| behind.places(range))
+    fn file_ranges(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
+        self.behind().map_or(Ok(Vec::new()), |behind| behind.file_ranges(range))
     }
 
     /// The file that holds all of `range`, and the offset of the first byte in it; `None` where there is

@@ -275,14 +275,14 @@ impl Source for PiecesSource {
         opened.try_for_each(|piece| piece.source.verify())
     }
 
-    fn places(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
-        let mut places = Vec::new();
+    fn file_ranges(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
+        let mut ranges = Vec::new();
         self.visit(range, |tensor, number, _, _| {
             let source = &self.piece(tensor.number + number)?.source;
-            places.extend(source.places(0..source.len())?);
+            ranges.extend(source.file_ranges(0..source.len())?);
             Ok(())
         })?;
-        Ok(places)
+        Ok(ranges)
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {
@@ -337,8 +337,8 @@ impl Source for RangeSource {
         self.source.verify()
     }
 
-    fn places(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
-        self.source.places(self.shifted(&range)?)
+    fn file_ranges(&self, range: Range<u64>) -> SourceResult<Vec<FileRange>> {
+        self.source.file_ranges(self.shifted(&range)?)
     }
 
     fn advise(&self, range: Range<u64>, advice: Advice) {

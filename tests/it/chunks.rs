@@ -19,7 +19,7 @@ use tslice::job::{
     self, Casts, Chosen, CompareOptions, Comparing, Copying, GatherOptions, Job, Operand, Reduced,
     Select, SliceOptions, SlicesOptions,
 };
-use tslice::join::{Join, JoinPart};
+use tslice::join::{Join, JoinMember};
 use tslice::output::{Output, WriteOptions};
 use tslice::print;
 use tslice::region::{IndexTensor, Lists, OpenIndex, ReadBy, ReadFor, Region, RegionPieces};
@@ -249,7 +249,7 @@ fn a_tensor_in_chunks_is_joined_with_another() {
         region.pieces(&by).unwrap().pieces
     };
     let (source, progress) = (bytes.as_ref(), Progress::default());
-    let parts = [0, 1].map(|_| JoinPart::of_pieces(prepared(ReadFor::Memory)));
+    let parts = [0, 1].map(|_| JoinMember::of_pieces(prepared(ReadFor::Memory)));
     let join = Join::new(parts.into(), 7 * 40, 2 * row as u64, 1);
     let sink = Memory::new(join.bytes(), WriteOrder::Ascending);
     let transfer = Transfer { source, pieces: &join, conversion, at: 0 };

@@ -11,15 +11,15 @@ use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::place::{Cell, Place};
+use super::slot::{Cell, Slot};
 use super::step::Step;
-use super::{Assembly, Wanted};
+use super::{Assembly, WantedMember};
 use crate::error::Error;
 use crate::execute::{Conversion, StridedSink, Transfer};
 use crate::job::copy::{Writing, written_to_scratch};
 use crate::job::copying::OutputRange;
 use crate::job::inputs::{InputRef, descriptors, source_of};
-use crate::join::{Join, JoinPart};
+use crate::join::{Join, JoinMember};
 use crate::plan::{Plan, Tiling};
 use crate::region::Take;
 use crate::runs::{Axis, Runs};
@@ -38,7 +38,7 @@ const TENSORS: usize = 4096;
 const LARGE: u64 = 1 << 20;
 
 /// The most members that are joined in one run of the executor.
-const RUN_PARTS: usize = 1 << 13;
+const RUN_MEMBERS: usize = 1 << 13;
 
 /// Inputs that are open at the same time.
 #[derive(Default)]
@@ -86,7 +86,7 @@ impl Assembly<'_> {
             return self.copy_wanted(to, job);
         }
         let mut wanted = self.wanted(to);
-        let input_of = |wanted: &Wanted| self.members.place(wanted.number).0;
+        let input_of = |wanted: &WantedMember| self.members.locate(wanted.number).0;
         let inputs = Vec::from_iter(wanted.iter().map(input_of));
         let mut rest = wanted.as_mut_slice();
         for inputs in inputs.chunk_by(|one, other| one == other) {
@@ -122,21 +122,21 @@ impl Assembly<'_> {
             return self.copy_batches(to, job, &mut wanted);
         }
         wanted.sort_by_key(|wanted| (wanted.start, wanted.member));
-        let alternates = |wanted: &Wanted| self.place(to, wanted).alternates();
-        let apart = |one: &Wanted, other: &Wanted| {
+        let alternates = |wanted: &WantedMember| self.slot(to, wanted).alternates();
+        let apart = |one: &WantedMember, other: &WantedMember| {
             one.tensor == other.tensor || !(alternates(one) || alternates(other))
         };
-        let ends = Vec::from_iter(wanted.chunk_by(apart).map(<[Wanted]>::len));
+        let ends = Vec::from_iter(wanted.chunk_by(apart).map(<[WantedMember]>::len));
         let mut rest = wanted.as_mut_slice();
         for len in ends {
             let (group, others) = mem::take(&mut rest).split_at_mut(len);
             rest = others;
-            let place = self.place(to, &group[0]);
-            if !place.alternates() || self.is_at_once(to, &place, group)? {
+            let slot = self.slot(to, &group[0]);
+            if !slot.alternates() || self.is_at_once(to, &slot, group)? {
                 self.copy_batches(to, job, group)?;
                 continue;
             }
-            let (at, bytes) = (place.start, place.bytes);
+            let (at, bytes) = (slot.start, slot.bytes);
             group.iter_mut().for_each(|wanted| wanted.start = 0);
             let workers = &to.prepared.output.options.workers;
             let source = written_to_scratch(bytes, &[], workers, |job| {
@@ -155,17 +155,17 @@ impl Assembly<'_> {
     fn is_at_once(
         &self,
         to: &OutputRange<'_>,
-        place: &Place<'_>,
-        wanted: &[Wanted],
+        slot: &Slot<'_>,
+        wanted: &[WantedMember],
     ) -> Result<bool, Error> {
         for wanted in wanted {
             let Some(input) = self.inputs.held.get(&self.input_of(wanted)) else {
                 return Ok(false);
             };
             let (tensor, member) = (wanted.tensor as usize, wanted.member as usize);
-            let (take, step) = self.part(input, to, place, tensor, member)?;
-            let (_, conversion) = step.part_conversion(place.conversion);
-            if take.region.strided().is_none() || conversion != place.conversion {
+            let (take, step) = self.take(input, to, slot, tensor, member)?;
+            let (_, conversion) = step.member_conversion(slot.conversion);
+            if take.region.strided().is_none() || conversion != slot.conversion {
                 return Ok(false);
             }
         }
@@ -178,7 +178,7 @@ impl Assembly<'_> {
         &self,
         to: &OutputRange<'_>,
         job: &Writing<'_>,
-        mut wanted: &mut [Wanted],
+        mut wanted: &mut [WantedMember],
     ) -> Result<(), Error> {
         while !wanted.is_empty() {
             let mut batch = Batch::default();
@@ -208,53 +208,54 @@ impl Assembly<'_> {
         to: &OutputRange<'_>,
         job: &Writing<'_>,
         batch: &Batch<'_>,
-        wanted: &[Wanted],
+        wanted: &[WantedMember],
     ) -> Result<(), Error> {
-        let mut joins = Joins::new(job, &batch.source);
-        let together = |one: &Wanted, other: &Wanted| match (one.is_joined, other.is_joined) {
-            (true, true) => one.tensor == other.tensor,
-            (false, false) => self.input_of(one) == self.input_of(other),
-            _ => false,
-        };
+        let mut queue = JoinQueue::new(job, &batch.source);
+        let together =
+            |one: &WantedMember, other: &WantedMember| match (one.is_joined, other.is_joined) {
+                (true, true) => one.tensor == other.tensor,
+                (false, false) => self.input_of(one) == self.input_of(other),
+                _ => false,
+            };
         for group in wanted.chunk_by(together) {
-            let from = |wanted: &Wanted| &batch.inputs[&self.input_of(wanted)];
+            let from = |wanted: &WantedMember| &batch.inputs[&self.input_of(wanted)];
             if !group[0].is_joined {
-                joins.flush_before()?;
+                queue.flush_before()?;
                 let input = from(&group[0]);
                 input.copy(job, &self.takes(&input.input, to, group)?)?;
                 continue;
             }
-            let place = self.place(to, &group[0]);
-            let mut parts = Vec::with_capacity(group.len());
+            let slot = self.slot(to, &group[0]);
+            let mut members = Vec::with_capacity(group.len());
             for wanted in group {
                 let (tensor, member) = (wanted.tensor as usize, wanted.member as usize);
-                let (take, step) = self.part(&from(wanted).input, to, &place, tensor, member)?;
-                parts.push((wanted, take, step));
+                let (take, step) = self.take(&from(wanted).input, to, &slot, tensor, member)?;
+                members.push((wanted, take, step));
             }
-            parts.sort_by_key(|(wanted, ..)| wanted.member);
-            for band in &place.bands {
-                for (wanted, take, step) in &parts {
-                    if let Some(cell) = place.cell(wanted.member as usize, band) {
-                        joins.copy(from(wanted), &place, take, *step, &cell)?;
+            members.sort_by_key(|(wanted, ..)| wanted.member);
+            for band in &slot.bands {
+                for (wanted, take, step) in &members {
+                    if let Some(cell) = slot.cell(wanted.member as usize, band) {
+                        queue.copy(from(wanted), &slot, take, *step, &cell)?;
                     }
                 }
             }
         }
-        joins.flush()
+        queue.flush()
     }
 }
 
 fn whole(bytes: u64) -> Join<'static> {
     let runs = Runs { offset: 0, axes: vec![], run: bytes };
-    Join::new(vec![JoinPart::of_runs(runs, 1)], 1, bytes, 1)
+    Join::new(vec![JoinMember::of_runs(runs, 1)], 1, bytes, 1)
 }
 
 /// Cells that are joined: neighbours as one piece of work, and many pieces in one run.
-struct Joins<'a> {
+struct JoinQueue<'a> {
     job: &'a Writing<'a>,
     source: &'a ConcatSource,
     /// Neighbouring members, each with the next one beside it.
-    parts: Vec<JoinPart<'static>>,
+    members: Vec<JoinMember<'static>>,
     /// The positions in bytes where the first neighbour begins and where the last one ends.
     at: u64,
     end: u64,
@@ -268,23 +269,23 @@ struct Joins<'a> {
     count: usize,
 }
 
-impl<'a> Joins<'a> {
-    fn new(job: &'a Writing<'a>, source: &'a ConcatSource) -> Joins<'a> {
-        let (parts, complete) = (Vec::new(), Vec::new());
+impl<'a> JoinQueue<'a> {
+    fn new(job: &'a Writing<'a>, source: &'a ConcatSource) -> JoinQueue<'a> {
+        let (members, complete) = (Vec::new(), Vec::new());
         let (at, end, rows, row, count, conversion) = (0, 0, 0, 0, 0, Conversion::None);
-        Joins { job, source, parts, at, end, rows, row, conversion, complete, count }
+        JoinQueue { job, source, members, at, end, rows, row, conversion, complete, count }
     }
 
     /// Copy a cell of a member; `take` is the whole member.
     fn copy(
         &mut self,
         from: &OpenInput<'_>,
-        place: &Place<'_>,
+        slot: &Slot<'_>,
         take: &Take,
         step: Step,
         cell: &Cell,
     ) -> Result<(), Error> {
-        let (swap_width, conversion) = step.part_conversion(place.conversion);
+        let (swap_width, conversion) = step.member_conversion(slot.conversion);
         let any_order = self.job.sink().order() == WriteOrder::Any;
         let at = take.at + cell.at;
         let Cell { rows, run, .. } = *cell;
@@ -298,17 +299,17 @@ impl<'a> Joins<'a> {
             {
                 let follows = self.end == at
                     && (self.rows, self.conversion) == (rows, conversion)
-                    && (rows == 1 || self.row == place.row);
-                if !follows || self.parts.len() >= RUN_PARTS {
+                    && (rows == 1 || self.row == slot.row);
+                if !follows || self.members.len() >= RUN_MEMBERS {
                     self.complete()?;
                 }
                 let runs = view.runs().clone();
                 let runs = Runs { offset: runs.offset + from.base as i64, ..runs };
-                if self.parts.is_empty() {
+                if self.members.is_empty() {
                     (self.at, self.rows, self.row, self.conversion) =
-                        (at, rows, place.row, conversion);
+                        (at, rows, slot.row, conversion);
                 }
-                self.parts.push(JoinPart::of_runs(runs, swap_width).within(dense));
+                self.members.push(JoinMember::of_runs(runs, swap_width).within(dense));
                 self.end = at + run;
                 return Ok(());
             }
@@ -317,7 +318,7 @@ impl<'a> Joins<'a> {
         if rows == 1 {
             return from.copy(self.job, &take.window(cell.dense.clone(), at));
         }
-        let axes = vec![Axis { len: rows, stride: place.row as i64 }];
+        let axes = vec![Axis { len: rows, stride: slot.row as i64 }];
         let rows = Runs { offset: at as i64, axes, run };
         let sink = StridedSink::new(self.job.sink(), &rows);
         let takes = take.window(cell.dense.clone(), 0);
@@ -326,16 +327,16 @@ impl<'a> Joins<'a> {
 
     /// End the current run of neighbours as a complete join.
     fn complete(&mut self) -> Result<(), Error> {
-        if self.parts.is_empty() {
+        if self.members.is_empty() {
             return Ok(());
         }
-        let Joins { conversion, at, rows, .. } = *self;
-        self.count += self.parts.len();
+        let JoinQueue { conversion, at, rows, .. } = *self;
+        self.count += self.members.len();
         // the bytes of a row before the conversion
         let row = conversion.input_bytes(self.row);
-        let join = Join::new(mem::take(&mut self.parts), rows, row, conversion.unit());
+        let join = Join::new(mem::take(&mut self.members), rows, row, conversion.unit());
         self.complete.push((join, conversion, at));
-        if self.count >= RUN_PARTS { self.run() } else { Ok(()) }
+        if self.count >= RUN_MEMBERS { self.run() } else { Ok(()) }
     }
 
     fn run(&mut self) -> Result<(), Error> {

@@ -91,7 +91,7 @@ impl Members {
     }
 
     /// The input that holds a tensor, and the tensor's number in it.
-    pub(crate) fn place(&self, number: u32) -> (usize, usize) {
+    pub(crate) fn locate(&self, number: u32) -> (usize, usize) {
         // inputs without tensors begin where the next one does
         let input = self.firsts.partition_point(|&first| first <= number) - 1;
         (input, (number - self.firsts[input]) as usize)

@@ -11,7 +11,7 @@
 //!    [`Members`]. Few inputs stay open; the others are opened again when they are copied.
 //! 2. Tensors that are taken once of several inputs are compared, byte for byte (`same`).
 //! 3. All is copied batch by batch (`batch`): as many inputs as may be open at a time. What a range of the output has
-//!    of each member is arithmetic (`place`).
+//!    of each member is arithmetic (`slot`).
 //!
 //! Where the output takes bytes in any order, inputs come in their order, so that each is opened once. Where it does
 //! not, tensors come one after the other; one in which members alternate is put together in a temporary file first,
@@ -41,13 +41,13 @@ use crate::sink::{Destination, Fingerprint};
 
 mod batch;
 pub(super) mod members;
-mod place;
 mod same;
+mod slot;
 pub(super) mod step;
 
 use members::{JoinedTensor, Members};
-use place::Place;
 pub(super) use same::Rest;
+use slot::Slot;
 use step::Step;
 
 pub(super) struct Assembly<'a> {
@@ -64,7 +64,12 @@ pub(super) struct Assembly<'a> {
 pub(super) trait Recipe {
     /// The region taken of a member. It is checked again, since the input may have been opened
     /// again.
-    fn taken(&self, input: &Input, member: &Member<'_>, order: Order) -> Result<Taken, Error>;
+    fn taken(
+        &self,
+        input: &Input,
+        member: &Member<'_>,
+        order: Order,
+    ) -> Result<MemberRegion, Error>;
 
     /// The index tensors by which elements are chosen.
     fn lists(&self) -> Vec<&GatheredList>;
@@ -99,7 +104,7 @@ pub(super) struct Member<'m> {
 }
 
 #[derive(Clone)]
-pub(super) struct Taken {
+pub(super) struct MemberRegion {
     /// The file of the input that holds the tensor.
     pub(super) part: usize,
     pub(super) region: Arc<dyn Region>,
@@ -108,7 +113,7 @@ pub(super) struct Taken {
 
 /// A member of which something is wanted.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct WantedMember {
     tensor: u32,
     is_joined: bool,
     /// The member's number in its tensor, and the number among all tensors of the inputs.
@@ -130,24 +135,24 @@ impl<'a> Assembly<'a> {
     }
 
     /// The tensors that a range of the output covers, each with the covered part.
-    fn places(&self, to: &OutputRange<'_>) -> impl Iterator<Item = (usize, Place<'_>)> {
+    fn slots(&self, to: &OutputRange<'_>) -> impl Iterator<Item = (usize, Slot<'_>)> {
         let order = to.prepared.output.options.order;
-        to.prepared.places().enumerate().map(move |(tensor, (entry, start))| {
+        to.prepared.tensor_offsets().enumerate().map(move |(tensor, (entry, start))| {
             let (_, join) = self.members.of(tensor);
-            (tensor, Place::new(&entry, start, &to.range, join, order))
+            (tensor, Slot::new(&entry, start, &to.range, join, order))
         })
     }
 
     /// The members that a range of the output covers, in the order of its tensors.
-    fn wanted(&self, to: &OutputRange<'_>) -> Vec<Wanted> {
+    fn wanted(&self, to: &OutputRange<'_>) -> Vec<WantedMember> {
         let mut wanted = Vec::new();
-        for (tensor, place) in self.places(to) {
+        for (tensor, slot) in self.slots(to) {
             let (numbers, join) = self.members.of(tensor);
             for (member, &number) in numbers.iter().enumerate() {
-                if place.cells(member).next().is_some() {
+                if slot.cells(member).next().is_some() {
                     let (tensor, member) = (tensor as u32, member as u32);
-                    let (is_joined, start) = (join.is_some(), place.start);
-                    wanted.push(Wanted { tensor, is_joined, member, number, start });
+                    let (is_joined, start) = (join.is_some(), slot.start);
+                    wanted.push(WantedMember { tensor, is_joined, member, number, start });
                 }
             }
         }
@@ -163,40 +168,40 @@ impl<'a> Assembly<'a> {
     /// else is held for each tensor, of which there may be a million.
     fn takes_of_one(&self, to: &OutputRange<'_>) -> Result<Vec<Take>, Error> {
         let mut takes = Vec::new();
-        for (tensor, place) in self.places(to) {
-            self.push_takes(self.inputs.first(), to, &place, tensor, 0, &mut takes)?;
+        for (tensor, slot) in self.slots(to) {
+            self.push_takes(self.inputs.first(), to, &slot, tensor, 0, &mut takes)?;
         }
         takes.sort_by_key(|take| take.at);
         Ok(takes)
     }
 
-    fn place(&self, to: &OutputRange<'_>, wanted: &Wanted) -> Place<'_> {
+    fn slot(&self, to: &OutputRange<'_>, wanted: &WantedMember) -> Slot<'_> {
         let tensor = wanted.tensor as usize;
         let (_, join) = self.members.of(tensor);
         let entry = to.prepared.tensors.at(tensor);
-        Place::new(&entry, wanted.start, &to.range, join, to.prepared.output.options.order)
+        Slot::new(&entry, wanted.start, &to.range, join, to.prepared.output.options.order)
     }
 
-    fn input_of(&self, wanted: &Wanted) -> usize {
-        self.members.place(wanted.number).0
+    fn input_of(&self, wanted: &WantedMember) -> usize {
+        self.members.locate(wanted.number).0
     }
 
     /// The region of a member as if it were a whole tensor, and the conversion of its elements.
-    fn part(
+    fn take(
         &self,
         input: &Input,
         to: &OutputRange<'_>,
-        place: &Place<'_>,
+        slot: &Slot<'_>,
         tensor: usize,
         at: usize,
     ) -> Result<(Take, Step), Error> {
         let (numbers, join) = self.members.of(tensor);
         let number = numbers[at];
-        let (_, in_input) = self.members.place(number);
+        let (_, in_input) = self.members.locate(number);
         let member = Member { number, in_input, at, first: numbers[0], join };
         let taken = self.recipe.taken(input, &member, to.prepared.output.options.order)?;
-        let Taken { part, region, step } = taken;
-        Ok((Take::new(part, region, step.conversion(place.conversion), place.start), step))
+        let MemberRegion { part, region, step } = taken;
+        Ok((Take::new(part, region, step.conversion(slot.conversion), slot.start), step))
     }
 
     /// Add what is taken of a member: neighbours as one region, and rows between which other
@@ -205,21 +210,21 @@ impl<'a> Assembly<'a> {
         &self,
         input: &Input,
         to: &OutputRange<'_>,
-        place: &Place<'_>,
+        slot: &Slot<'_>,
         tensor: usize,
         member: usize,
         takes: &mut Vec<Take>,
     ) -> Result<(), Error> {
-        if place.bands.is_empty() && place.bytes > 0 {
+        if slot.bands.is_empty() && slot.bytes > 0 {
             return Ok(());
         }
-        let (take, _) = self.part(input, to, place, tensor, member)?;
-        if place.bytes == 0 {
+        let (take, _) = self.take(input, to, slot, tensor, member)?;
+        if slot.bytes == 0 {
             // positions are checked even where they choose nothing
             take.push(takes);
             return Ok(());
         }
-        for cell in place.cells(member) {
+        for cell in slot.cells(member) {
             let at = take.at + cell.at;
             if cell.dense == (0..take.bytes()) {
                 Take { at, ..take.clone() }.push(takes);
@@ -235,13 +240,13 @@ impl<'a> Assembly<'a> {
         &self,
         input: &Input,
         to: &OutputRange<'_>,
-        wanted: &[Wanted],
+        wanted: &[WantedMember],
     ) -> Result<Vec<Take>, Error> {
         let mut takes = Vec::new();
         for wanted in wanted {
-            let place = self.place(to, wanted);
+            let slot = self.slot(to, wanted);
             let (tensor, member) = (wanted.tensor as usize, wanted.member as usize);
-            self.push_takes(input, to, &place, tensor, member, &mut takes)?;
+            self.push_takes(input, to, &slot, tensor, member, &mut takes)?;
         }
         Ok(takes)
     }
@@ -250,7 +255,7 @@ impl<'a> Assembly<'a> {
     fn each_input_of(
         &self,
         to: &OutputRange<'_>,
-        mut wanted: Vec<Wanted>,
+        mut wanted: Vec<WantedMember>,
         visit: VisitInput<'_>,
     ) -> Result<(), Error> {
         wanted.sort_unstable_by_key(|wanted| wanted.number);
@@ -284,7 +289,7 @@ impl<'a> Assembly<'a> {
         } else {
             let mut wanted = self.wanted(&whole);
             wanted.retain(|wanted| {
-                is_large[self.input_of(wanted)] && !self.place(&whole, wanted).alternates()
+                is_large[self.input_of(wanted)] && !self.slot(&whole, wanted).alternates()
             });
             self.each_input_of(&whole, wanted, &mut add)?;
         }
@@ -358,8 +363,8 @@ impl<'a> Assembly<'a> {
     }
 
     pub(super) fn bytes(&self, to: &OutputRange<'_>) -> u64 {
-        let window = |(_, place): (usize, Place<'_>)| place.window();
-        self.places(to).map(window).map(|window| window.end - window.start).sum()
+        let window = |(_, slot): (usize, Slot<'_>)| slot.window();
+        self.slots(to).map(window).map(|window| window.end - window.start).sum()
     }
 
     /// Visit each input that a range of the output needs, with what is taken of it.

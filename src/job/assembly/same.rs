@@ -69,9 +69,9 @@ impl Assembly<'_> {
     ) -> Result<(), Error> {
         let Some(Rest { lacking }) = &self.rest else { return Ok(()) };
         let mut kept = Vec::new();
-        for (tensor, place) in self.places(to) {
+        for (tensor, slot) in self.slots(to) {
             if let ([number], None) = self.members.of(tensor) {
-                kept.push((place.start, *number as usize, place.window()));
+                kept.push((slot.start, *number as usize, slot.window()));
             }
         }
         kept.sort_by_key(|(start, ..)| *start);
@@ -84,7 +84,7 @@ impl Assembly<'_> {
             let name = |number: usize| input.contents.tensors.name(number);
             let members = self.members.joined().map(|tensor| self.members.of(tensor).0[number]);
             let mut apart: BTreeSet<usize> =
-                members.map(|member| self.members.place(member).1).collect();
+                members.map(|member| self.members.locate(member).1).collect();
             apart.extend(input.excluded()?);
             let all = 0..input.contents.tensors.len();
             let is_lacking = |&at: &usize| name(at).is_some_and(|name| lacking.contains(name));

@@ -67,7 +67,7 @@ impl Step {
     /// How the bytes of a member are read, where the first input has the conversion `first`: the
     /// size of the groups that are reversed, and the conversion that all members copied with it
     /// share.
-    pub(crate) fn part_conversion(self, first: Conversion) -> (usize, Conversion) {
+    pub(crate) fn member_conversion(self, first: Conversion) -> (usize, Conversion) {
         match self {
             Step::AsFirst(width) => (width, first),
             Step::Own(_) => (1, self.conversion(first)),

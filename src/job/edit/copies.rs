@@ -73,14 +73,14 @@ impl CopiedFolder {
             let region = <dyn Region>::of_selection(&tensor, &whole, Order::C)?;
             Ok(Take::new(to.part, region, to.conversion, at))
         };
-        let places = prepared.places().enumerate();
-        let takes = places.map(|(number, (to, at))| whole(number, &to, at));
+        let offsets = prepared.tensor_offsets().enumerate();
+        let takes = offsets.map(|(number, (to, at))| whole(number, &to, at));
         let mut takes = takes.collect::<Result<Vec<Take>, Error>>()?;
         takes.sort_by_key(|take| take.at);
         prepared.align(input, &mut takes);
         // each tensor by its place in its file of the copy
         let files = prepared.layout.shared_files();
-        let placed = prepared.places().map(|(to, at)| {
+        let placed = prepared.tensor_offsets().map(|(to, at)| {
             let file = files.partition_point(|&start| start <= at).saturating_sub(1);
             let start = files.get(file).copied().unwrap_or_default();
             let tensor = TensorInfo::new(to.dtype, to.shape, Order::C, at - start);

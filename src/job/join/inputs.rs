@@ -12,7 +12,7 @@ use crate::index::resolve::Selection;
 use crate::input::{Input, Location, Notes, OpenOptions, Transform, natural};
 use crate::job::assembly::members::{Along, JoinedTensor, Members};
 use crate::job::assembly::step::{Step, check_meaning};
-use crate::job::assembly::{Assembly, Member, Recipe, Rest, Taken};
+use crate::job::assembly::{Assembly, Member, MemberRegion, Recipe, Rest};
 use crate::job::inputs::Inputs;
 use crate::job::select::{
     Axes, Casts, Choice, Select, UnusedCast, choices, leave_out_lacking, select, with_dimensions,
@@ -288,7 +288,12 @@ impl JoinRecipe<'_> {
 }
 
 impl Recipe for JoinRecipe<'_> {
-    fn taken(&self, input: &Input, member: &Member<'_>, order: Order) -> Result<Taken, Error> {
+    fn taken(
+        &self,
+        input: &Input,
+        member: &Member<'_>,
+        order: Order,
+    ) -> Result<MemberRegion, Error> {
         let changed = || Error::file(&input.location, JoinFault::Changed);
         let tensor = &input.contents.tensors.get(member.in_input).ok_or_else(changed)?;
         let failed = |cause| input.failed_tensor(tensor, member.join.is_none(), cause);
@@ -296,7 +301,7 @@ impl Recipe for JoinRecipe<'_> {
         let Some(join) = member.join else {
             let selection = Selection::whole(&tensor.shape);
             let region = <dyn Region>::of_selection(tensor, &selection, order).map_err(failed)?;
-            return Ok(Taken { part, region, step: Step::AsFirst(1) });
+            return Ok(MemberRegion { part, region, step: Step::AsFirst(1) });
         };
         let theirs = &self.first.at(member.first as usize);
         let is_other = self.chooses_by_name() && tensor.name != theirs.name;
@@ -305,7 +310,7 @@ impl Recipe for JoinRecipe<'_> {
             return Err(changed());
         }
         let region = self.options.index.region(tensor, &chosen.selection, order);
-        Ok(Taken { part, region: region.map_err(failed)?, step: chosen.step })
+        Ok(MemberRegion { part, region: region.map_err(failed)?, step: chosen.step })
     }
 
     fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {

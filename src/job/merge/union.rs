@@ -17,7 +17,7 @@ use crate::input::{
 };
 use crate::job::assembly::members::Members;
 use crate::job::assembly::step::Step;
-use crate::job::assembly::{Assembly, Member, Recipe, Taken};
+use crate::job::assembly::{Assembly, Member, MemberRegion, Recipe};
 use crate::job::inputs::Inputs;
 use crate::job::join::JoinFault;
 use crate::job::select::check_holds;
@@ -423,7 +423,7 @@ impl<'a> Union<'a> {
     }
 
     pub(super) fn input_of(&self, number: usize) -> usize {
-        self.members.place(number as u32).0
+        self.members.locate(number as u32).0
     }
 
     /// The number of bytes of elements of an input.
@@ -511,7 +511,12 @@ struct MergeRecipe<'a> {
 }
 
 impl Recipe for MergeRecipe<'_> {
-    fn taken(&self, input: &Input, member: &Member<'_>, order: Order) -> Result<Taken, Error> {
+    fn taken(
+        &self,
+        input: &Input,
+        member: &Member<'_>,
+        order: Order,
+    ) -> Result<MemberRegion, Error> {
         let known = self.tensors.at(member.number as usize);
         let name = known.name.as_deref();
         let failed = |cause: Cause| Error::file(&input.location, cause).of_tensor(name, true);
@@ -530,13 +535,13 @@ impl Recipe for MergeRecipe<'_> {
         let Some(group) = group.as_ref().filter(|_| member.join.is_some()) else {
             let whole = Selection::whole(&tensor.shape);
             let region = <dyn Region>::of_selection(&tensor, &whole, order).map_err(failed)?;
-            return Ok(Taken { part, region, step: Step::AsFirst(1) });
+            return Ok(MemberRegion { part, region, step: Step::AsFirst(1) });
         };
         let selection = group.index.resolve(&tensor).map_err(failed)?;
         let region = group.index.region(&tensor, &selection, order).map_err(failed)?;
         let first = transform.of(&self.tensors.at(member.first as usize)).map_err(failed)?;
         let step = casts.step(1, &tensor.dtype, &first.dtype).map_err(failed)?;
-        Ok(Taken { part, region, step })
+        Ok(MemberRegion { part, region, step })
     }
 
     fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {

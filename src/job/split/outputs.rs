@@ -360,7 +360,7 @@ impl<'a> Split<'a> {
             .tensors
             .iter()
             .flat_map(|target| target.parts(number, has_all).map(move |number| (target, number)));
-        for ((target, number), (entry, at)) in parts.zip(prepared.places()) {
+        for ((target, number), (entry, at)) in parts.zip(prepared.tensor_offsets()) {
             let input = &self.inputs[target.source];
             let tensor = &input.contents.tensors.at(target.number);
             let selection = match &target.axis {
@@ -594,6 +594,6 @@ impl Batch {
 }
 
 fn extent(prepared: &Prepared) -> u64 {
-    let ends = prepared.places().map(|(tensor, start)| start.saturating_add(tensor.bytes));
+    let ends = prepared.tensor_offsets().map(|(tensor, start)| start.saturating_add(tensor.bytes));
     prepared.layout.size().unwrap_or(0).max(ends.max().unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! The place of a tensor in the output, and the part of each member that is wanted: all of it, or
+//! The slot of a tensor in the output, and what is wanted of each member: all of it, or
 //! what lies in one part of the output.
 
 use std::ops::Range;
@@ -8,8 +8,8 @@ use crate::execute::Conversion;
 use crate::output::layout::OutputTensor;
 use crate::shape::Order;
 
-/// A tensor of the output: rows, in which the rows of its members stand side by side.
-pub(crate) struct Place<'a> {
+/// The bytes of a tensor in the output: rows, in which the rows of its members stand side by side.
+pub(crate) struct Slot<'a> {
     /// The position of the first element, in bytes.
     pub(crate) start: u64,
     pub(crate) bytes: u64,
@@ -27,8 +27,8 @@ pub(crate) struct Place<'a> {
     pub(crate) bands: Vec<Band>,
 }
 
-impl<'a> Place<'a> {
-    /// The place of a tensor that begins at `start`, and what a range of the output wants of it. An
+impl<'a> Slot<'a> {
+    /// The slot of a tensor that begins at `start`, and what a range of the output wants of it. An
     /// element at the end of the range belongs to the next range.
     pub(crate) fn new(
         tensor: &OutputTensor,
@@ -36,7 +36,7 @@ impl<'a> Place<'a> {
         range: &Range<u64>,
         join: Option<&'a JoinedTensor>,
         order: Order,
-    ) -> Place<'a> {
+    ) -> Slot<'a> {
         let bytes = tensor.bytes;
         let item_bits = tensor.dtype.item_bits();
         let unit = if item_bits.is_multiple_of(8) { (item_bits / 8).max(1) } else { 1 };
@@ -49,7 +49,7 @@ impl<'a> Place<'a> {
         let row = bytes.checked_div(rows).unwrap_or(0);
         let bands = bands(window.clone(), row);
         let conversion = tensor.conversion;
-        Place { start, bytes, conversion, item_bits, join, inner, rows, row, window, bands }
+        Slot { start, bytes, conversion, item_bits, join, inner, rows, row, window, bands }
     }
 
     /// The wanted bytes.
@@ -191,8 +191,8 @@ mod tests {
                         for (number, byte) in cell.dense.clone().enumerate() {
                             let down = number as u64 / cell.run;
                             let right = number as u64 % cell.run;
-                            let place = &mut found[(cell.at + down * row + right) as usize];
-                            prop_assert_eq!(place.replace((input, byte)), None);
+                            let slot = &mut found[(cell.at + down * row + right) as usize];
+                            prop_assert_eq!(slot.replace((input, byte)), None);
                         }
                     }
                     start += len;
