@@ -128,18 +128,18 @@ impl<'a> Join<'a> {
     /// if `row_stride` is the length of a row, and if there is one row.
     pub fn new(members: Vec<JoinMember<'a>>, rows: u64, row_stride: u64, unit: u64) -> Join<'a> {
         let mut starts = vec![0];
-        let mut kept = Vec::with_capacity(members.len());
+        let mut joined = Vec::with_capacity(members.len());
         let mut unit = unit.max(1);
         for member in members.into_iter().filter(|member| member.bytes() > 0) {
             let row = member.bytes() / rows.max(1);
-            starts.push(starts[kept.len()] + row);
+            starts.push(starts[joined.len()] + row);
             unit = unit.max(member.swap_width as u64);
-            kept.push(member);
+            joined.push(member);
         }
-        let row = starts[kept.len()];
+        let row = starts[joined.len()];
         let piece = match rows {
             // as many pieces as all workers need to open files
-            1 => (row / (kept.len() as u64).max(1) * MEMBERS).clamp(1, PIECE_BYTES),
+            1 => (row / (joined.len() as u64).max(1) * MEMBERS).clamp(1, PIECE_BYTES),
             _ => PIECE_BYTES,
         };
         let partition = match piece.checked_div(row) {
@@ -147,7 +147,7 @@ impl<'a> Join<'a> {
             Some(count) => JoinPieces::Rows(count),
             None => JoinPieces::Rows(1),
         };
-        Join { members: kept, starts, rows, row_stride, partition, buffers: Mutex::default() }
+        Join { members: joined, starts, rows, row_stride, partition, buffers: Mutex::default() }
     }
 
     fn row_bytes(&self) -> u64 {

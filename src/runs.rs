@@ -268,16 +268,16 @@ pub(crate) fn span_bytes(axes: &[Axis], run: u64) -> u64 {
 /// ```
 pub fn coalesce(axes: &[Axis], mut run: u64) -> (Vec<Axis>, u64) {
     // most often no axis remains
-    let mut kept: Vec<Axis> = Vec::new();
+    let mut merged: Vec<Axis> = Vec::new();
     for &axis in axes.iter().rev().filter(|axis| axis.len != 1) {
-        match kept.last_mut() {
+        match merged.last_mut() {
             None if i64::try_from(run) == Ok(axis.stride) => run *= axis.len,
             Some(inner) if inner.merges_with(axis) => inner.len *= axis.len,
-            _ => kept.push(axis),
+            _ => merged.push(axis),
         }
     }
-    kept.reverse();
-    (kept, run)
+    merged.reverse();
+    (merged, run)
 }
 
 /// Axes of lengths `lens` over the same items of `run` bytes in unchanged order, as NumPy's reshape finds them;

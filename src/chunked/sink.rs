@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::execute::{ReadFrom, read_runs, unpack};
 use crate::runs::{Axis, Runs, unravel_index};
-use crate::sink::{Draft, FileTree, Old, Placed, ScratchSink, Sink, SinkError};
+use crate::sink::{Draft, FileTree, PlacedOutputs, Replaced, ScratchSink, Sink, SinkError};
 use crate::source::{Source, open_spooled};
 use crate::tensor::EncodeChunks;
 
@@ -39,7 +39,7 @@ pub struct ChunkSink {
     came: AtomicU64,
     /// The written bytes, from the beginning of that range on.
     scratch: ScratchSink,
-    kept: Box<dyn Source>,
+    spooled: Box<dyn Source>,
 }
 
 impl ChunkedTensor {
@@ -140,8 +140,8 @@ impl ChunkSink {
     ) -> Result<ChunkSink, SinkError> {
         let bytes = range.end - range.start;
         let (scratch, file) = ScratchSink::new(bytes)?;
-        let kept = open_spooled(file, bytes).map_err(failed)?;
-        Ok(ChunkSink { folder, tensors, range, came: AtomicU64::new(0), scratch, kept })
+        let spooled = open_spooled(file, bytes).map_err(failed)?;
+        Ok(ChunkSink { folder, tensors, range, came: AtomicU64::new(0), scratch, spooled })
     }
 
     fn write_chunk(&self, tensor: &ChunkedTensor, number: u64) -> Result<(), SinkError> {
@@ -155,7 +155,7 @@ impl ChunkSink {
         elements.offset = tensor.start as i64 - self.range.start as i64;
         let runs = elements.part(&items).coalesced();
         let mut bytes = vec![0; runs.bytes() as usize];
-        let from = &mut ReadFrom { source: self.kept.as_ref(), scratch: &mut Vec::new() };
+        let from = &mut ReadFrom { source: self.spooled.as_ref(), scratch: &mut Vec::new() };
         read_runs(&runs, from, &mut bytes).map_err(failed)?;
         if lens != chunk {
             // the rest of a chunk beyond the tensor is zeros
@@ -212,7 +212,7 @@ impl Draft for ChunkSink {
         if written == len { Ok(()) } else { Err(SinkError::Incomplete { written, len }) }
     }
 
-    fn place(self: Box<Self>, _: Old) -> Result<Placed, SinkError> {
+    fn place(self: Box<Self>, _: Replaced) -> Result<PlacedOutputs, SinkError> {
         self.folder.place()
     }
 }

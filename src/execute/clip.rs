@@ -89,15 +89,15 @@ impl Cut {
         Cut { range, first, count }
     }
 
-    fn kept(&self, piece: &Runs) -> Range<u64> {
+    fn wanted(&self, piece: &Runs) -> Range<u64> {
         let start = piece.offset as u64;
         let bytes = piece.bytes();
         start.max(self.range.start)..(start + bytes).min(self.range.end)
     }
 
     fn output(&self, pieces: &dyn Pieces, number: u64) -> Runs {
-        let kept = self.kept(&pieces.output(self.first + number));
-        Runs::contiguous(kept.start - self.range.start, kept.end - kept.start)
+        let wanted = self.wanted(&pieces.output(self.first + number));
+        Runs::contiguous(wanted.start - self.range.start, wanted.end - wanted.start)
     }
 
     fn fill(
@@ -114,7 +114,7 @@ impl Cut {
         }
         let mut whole = vec![0; piece.bytes() as usize];
         pieces.fill(number, from, &mut whole)?;
-        let skipped = self.kept(&piece).start - piece.offset as u64;
+        let skipped = self.wanted(&piece).start - piece.offset as u64;
         out.copy_from_slice(&whole[skipped as usize..][..out.len()]);
         Ok(())
     }

@@ -10,7 +10,7 @@ pub struct Progress {
     written: AtomicU64,
     watcher: Watcher,
     /// The bytes read before the job: pipes that are spooled, masks that are counted.
-    pub(crate) kept: Stage,
+    pub(crate) scratch: Stage,
     /// The bytes copied of a file that is then changed.
     pub(crate) copied: Stage,
 }
@@ -55,7 +55,7 @@ impl Progress {
     /// While a pipe is read to its end, or a mask is counted: the bytes read so far, and the total where it is
     /// known.
     pub fn keeping(&self) -> Option<(u64, Option<u64>)> {
-        let (done, total) = self.kept.now()?;
+        let (done, total) = self.scratch.now()?;
         Some((done, (total != UNKNOWN).then_some(total)))
     }
 

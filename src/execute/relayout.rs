@@ -34,9 +34,9 @@ pub fn in_order(
     workers: &Workers,
 ) -> Result<(Plan, Option<Box<dyn Source>>), ExecuteError> {
     let room = panel_bytes(source, runs);
-    let (kept, plan) = ordered(source, runs, room, unit, expansion, workers);
+    let (spooled, plan) = ordered(source, runs, room, unit, expansion, workers);
     let keep = |first: Plan| spool_pieces(&[(source, &first)], workers, &Progress::default());
-    Ok((plan, kept.map(keep).transpose()?))
+    Ok((plan, spooled.map(keep).transpose()?))
 }
 
 /// The plans of [`in_order`], with `room` bytes for panels, if any: a plan that fills a scratch file, where there
@@ -118,7 +118,7 @@ pub(crate) fn fill_scratch(
     workers: &Workers,
     progress: &Progress,
 ) -> Result<(), ExecuteError> {
-    let outcome = run(transfers, &KeptSink { sink, progress }, workers, &Progress::default());
+    let outcome = run(transfers, &SpoolSink { sink, progress }, workers, &Progress::default());
     // an input that was cut short is the reason for any other error
     transfers.iter().try_for_each(|transfer| transfer.source.verify())?;
     outcome.map_err(|error| match error {
@@ -129,19 +129,19 @@ pub(crate) fn fill_scratch(
     })
 }
 
-struct KeptSink<'a> {
+struct SpoolSink<'a> {
     sink: &'a dyn Sink,
     progress: &'a Progress,
 }
 
-impl Sink for KeptSink<'_> {
+impl Sink for SpoolSink<'_> {
     fn order(&self) -> WriteOrder {
         self.sink.order()
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SinkError> {
         self.sink.write_at(offset, bytes)?;
-        self.progress.kept.add(bytes.len() as u64);
+        self.progress.scratch.add(bytes.len() as u64);
         Ok(())
     }
 
@@ -179,12 +179,12 @@ impl TwoPasses {
         let one = if in_order { OnePass::InOrder } else { OnePass::Panels(room) };
         let band_bytes = Memory::of_process().band(runs.bytes());
         let bands = Bands::choose(&runs.coalesced(), band_bytes, one)?;
-        let has_room = matches!(scratch_fits(bands.kept_bytes()), Ok(true));
+        let has_room = matches!(scratch_fits(bands.scratch_bytes()), Ok(true));
         has_room.then_some(TwoPasses { bands, band_bytes })
     }
 
     pub(crate) fn temporary_bytes(&self) -> u64 {
-        self.bands.kept_bytes()
+        self.bands.scratch_bytes()
     }
 
     /// The first pass, which writes the bands of the source one after the other.
@@ -237,6 +237,6 @@ impl Pieces for BandPieces {
 
     fn sparse_range(&self) -> Option<Range<u64>> {
         // the needed bytes are read ahead, panel by panel
-        Some(0..self.bands.kept_bytes())
+        Some(0..self.bands.scratch_bytes())
     }
 }

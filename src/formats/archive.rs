@@ -21,7 +21,7 @@ use crate::formats::torch::TorchFolder;
 use crate::formats::{Foreign, FormatError, MAGIC_LEN, NotRead, npy};
 use crate::input::{
     Container, Contents, DeflatedMember, Input, Location, OpenOptions, RecognisedFile,
-    StoredMember, Unreadable, kept,
+    StoredMember, Unreadable, seekable,
 };
 use crate::source::{
     ConcatSource, DeflatedRange, InflateReader, InflatedSource, MemorySource, Reader, Source,
@@ -35,7 +35,7 @@ pub(crate) fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     if location.extension() == "distcp" {
         return Err(NotRead(Foreign::Distcp).into());
     }
-    let bytes = kept(bytes, progress)?;
+    let bytes = seekable(bytes, progress)?;
     let members = npz::members(bytes.as_ref())?;
     let archive = Archive::new(Arc::clone(&bytes))?;
     let opened = open_members(location, archive, members, options);

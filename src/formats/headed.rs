@@ -12,7 +12,7 @@ use crate::input::SmallFile;
 use crate::output::LayoutFault;
 use crate::output::layout::{MetadataKind, OutputFormat, OutputLayout, Request, WriteAt};
 use crate::sink::{
-    self, Destination, Draft, Old, Placed, Sink, SinkError, SinkOptions, WriteOrder,
+    self, Destination, Draft, PlacedOutputs, Replaced, Sink, SinkError, SinkOptions, WriteOrder,
 };
 
 /// The defaults of a format: the bytes of one tensor in C order, whatever its dtype.
@@ -145,8 +145,8 @@ impl Draft for PaddedStream {
         self.inner.park()
     }
 
-    fn place(self: Box<Self>, old: Old) -> Result<Placed, SinkError> {
-        self.inner.place(old)
+    fn place(self: Box<Self>, replaced: Replaced) -> Result<PlacedOutputs, SinkError> {
+        self.inner.place(replaced)
     }
 }
 

@@ -153,7 +153,7 @@ impl Distribution {
             (0..self.ranges() as usize * self.bands).map(|_| AtomicU64::new(0)).collect();
         look(source, self.pieces(), self.count() * PLACE, workers, |number, _| {
             let counted = self.count_piece(number, bound, &table)?;
-            progress.kept.add(counted.offsets.len() as u64 * PLACE);
+            progress.scratch.add(counted.offsets.len() as u64 * PLACE);
             Ok(())
         })?;
         let bands = self.first_places(&mut table);
@@ -348,13 +348,13 @@ impl GatherPieces<'_> {
         workers: &Workers,
         progress: &Progress,
     ) -> Result<(Clipped<PlacedSlabs>, Box<dyn Source>), ExecuteError> {
-        progress.kept.during(distribution.temporary_bytes(), || {
+        progress.scratch.during(distribution.temporary_bytes(), || {
             let placed = distribution.place(&self.rows, false, source, workers, progress)?;
-            let kept = spool_pieces(&[(source, &placed.by_tensor)], workers, progress)?;
+            let spooled = spool_pieces(&[(source, &placed.by_tensor)], workers, progress)?;
             let start = distribution.rows.start * self.gather.slab.bytes();
             let window = self.gather.window().unwrap_or(0..self.gather.bytes);
             let window = window.start - start..window.end - start;
-            Ok((Clipped::new(placed.by_list, window), kept))
+            Ok((Clipped::new(placed.by_list, window), spooled))
         })
     }
 
@@ -438,9 +438,9 @@ mod tests {
                 let none = Progress::default();
                 let placed = of.place(bound, ordered, &params, &workers, &none);
                 let PlacedRows { by_tensor, by_list } = placed.unwrap();
-                let kept = spool_pieces(&[(&params, &by_tensor)], &workers, &none).unwrap();
+                let spooled = spool_pieces(&[(&params, &by_tensor)], &workers, &none).unwrap();
                 assert!(
-                    bytes(kept.as_ref(), &by_list) == expected,
+                    bytes(spooled.as_ref(), &by_list) == expected,
                     "{:?}, {band_bits}, {range_rows}",
                     of.rows
                 );

@@ -242,7 +242,7 @@ impl Indexed {
         selection: &Selection,
         lists: &[ListTensor<'_>],
     ) -> Result<Indexed, GatherError> {
-        let (first, kept) = params.select(selection)?;
+        let (first, unlisted) = params.select(selection)?;
         let only_axis = |number: usize| {
             let axes = indexed_axes(params, selection.lists[number].axes.clone())?;
             let [axis] = axes[..] else { return Err(ViewError::TooLarge.into()) };
@@ -271,7 +271,7 @@ impl Indexed {
         // NumPy does not check lists that are broadcast to nothing
         let looked_at = if selection.lists_are_empty() { &[] } else { lists };
         let lists = looked_at.iter().enumerate().map(tuples).collect::<Result<_, GatherError>>()?;
-        Ok(Indexed { first, axes: output_axes(selection, &kept), lists })
+        Ok(Indexed { first, axes: output_axes(selection, &unlisted), lists })
     }
 }
 
@@ -300,13 +300,13 @@ fn listed(
     Positions::new(layout, integers, shape, named, &options, context)
 }
 
-/// The axes of the result of a selection; `kept` are the axes without a list.
-fn output_axes(selection: &Selection, kept: &[Axis]) -> Vec<OutputAxis> {
-    let mut kept = kept.iter().map(|&axis| OutputAxis::plain(axis));
+/// The axes of the result of a selection; `unlisted` are the axes without a list.
+fn output_axes(selection: &Selection, unlisted: &[Axis]) -> Vec<OutputAxis> {
+    let mut unlisted = unlisted.iter().map(|&axis| OutputAxis::plain(axis));
     let mut axes = Vec::new();
     let mut before = 0;
     for block in &selection.blocks {
-        axes.extend(kept.by_ref().take(block.at - before));
+        axes.extend(unlisted.by_ref().take(block.at - before));
         before = block.at;
         let ndim = block.shape.len();
         let nowhere = vec![None; selection.lists.len()];
@@ -321,6 +321,6 @@ fn output_axes(selection: &Selection, kept: &[Axis]) -> Vec<OutputAxis> {
         }
         axes.extend(own);
     }
-    axes.extend(kept);
+    axes.extend(unlisted);
     axes
 }

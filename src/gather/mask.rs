@@ -124,11 +124,11 @@ impl Mask {
                 }
                 true
             });
-            progress.kept.add(end - start);
+            progress.scratch.add(end - start);
             counted.map_err(|error| FillError::Indices { list: 0, error })
         };
         progress
-            .kept
+            .scratch
             .during(len, || look(source, len.div_ceil(piece), len, workers, count_piece))?;
         let mut ranks = vec![0];
         let mut rank = 0;

@@ -201,9 +201,9 @@ impl Relaid {
         let splits = Vec::new();
         let options = Options { splits, transpose, order: Order::C, ..options.clone() };
         let gather = Gather::new(params, indexed.clone(), &options)?;
-        let kept = Layout::new(&gather.shape, params.item_bits, Order::C, 0);
+        let gathered = Layout::new(&gather.shape, params.item_bits, Order::C, 0);
         let all = Selection::whole(&gather.shape);
-        let view = View::permuted(&kept, &all, &Permutation::of_axes(axes))?;
+        let view = View::permuted(&gathered, &all, &Permutation::of_axes(axes))?;
         Ok(Some(Relaid { gather, view }))
     }
 }
@@ -429,12 +429,12 @@ mod tests {
                 let Some(steps) = gather.relaid() else { continue };
                 relaid += 1;
                 assert!(steps.gather.relaid().is_none());
-                let kept = bytes(&steps.gather, &params, &list_fits);
+                let gathered = bytes(&steps.gather, &params, &list_fits);
                 let laid: Vec<u8> = steps
                     .view
                     .runs()
                     .starts()
-                    .flat_map(|at| kept[at as usize..at as usize + 2].to_vec())
+                    .flat_map(|at| gathered[at as usize..at as usize + 2].to_vec())
                     .collect();
                 assert!(laid == direct, "{axes:?} {order:?} {axis} {stored:?}");
             }

@@ -314,8 +314,8 @@ impl GatherPieces<'_> {
         if from.source.window_limit().is_some() || !slab.axes.is_empty() {
             return Ok(None);
         }
-        let kept = self.rows.mask_rows(&rows).filter(|kept| kept.positions.compresses(slab.run));
-        let Some(MaskRows { positions, source: mask, first, count, base }) = kept else {
+        let found = self.rows.mask_rows(&rows).filter(|found| found.positions.compresses(slab.run));
+        let Some(MaskRows { positions, source: mask, first, count, base }) = found else {
             return Ok(None);
         };
         self.prefetch_ahead(from.source, rows.start, count);

@@ -81,7 +81,7 @@ impl Tensor {
         indices: impl Into<IndexTensor>,
         values: &Slice,
     ) -> Result<Change, Error> {
-        let place = ChangedPlace::Positions(indices.into().kept(&Workers::default())?);
+        let place = ChangedPlace::Positions(indices.into().spooled(&Workers::default())?);
         Ok(Change { tensor: self.clone(), place, values: (&values.spooled()?).into() })
     }
 }

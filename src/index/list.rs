@@ -320,10 +320,10 @@ impl ArrayParser<'_, '_> {
 #[derive(Debug, Default)]
 pub(super) struct Placement {
     /// Axes of the result from ranges and new axes so far.
-    kept: usize,
-    /// The value of `kept` at each list.
+    axes: usize,
+    /// The value of `axes` at each list.
     lists: Vec<usize>,
-    /// The value of `kept` at the first list or integer.
+    /// The value of `axes` at the first list or integer.
     first: Option<usize>,
     /// Whether another item has followed the first list or integer.
     gap: bool,
@@ -333,18 +333,18 @@ pub(super) struct Placement {
 
 impl Placement {
     pub(super) fn keep(&mut self, axes: usize) {
-        self.kept += axes;
+        self.axes += axes;
         self.gap |= self.first.is_some();
     }
 
     pub(super) fn integer(&mut self) {
-        self.first.get_or_insert(self.kept);
+        self.first.get_or_insert(self.axes);
         self.separated |= self.gap;
     }
 
     pub(super) fn list(&mut self) {
         self.integer();
-        self.lists.push(self.kept);
+        self.lists.push(self.axes);
     }
 
     /// The blocks of axes of the lists; with `outer`, one for each list. The error is the number of

@@ -129,7 +129,7 @@ impl Selection {
 
     /// The shape of the result, with the axes of lists where NumPy puts them.
     pub fn shape(&self) -> Vec<u64> {
-        let mut kept = self.axes.iter().filter_map(|axis| match axis {
+        let mut unlisted = self.axes.iter().filter_map(|axis| match axis {
             AxisSelection::Range { len, .. } => Some(*len),
             AxisSelection::NewAxis => Some(1),
             AxisSelection::Index { .. } | AxisSelection::List { .. } => None,
@@ -137,18 +137,18 @@ impl Selection {
         let mut shape = Vec::new();
         let mut before = 0;
         for block in &self.blocks {
-            shape.extend(kept.by_ref().take(block.at - before));
+            shape.extend(unlisted.by_ref().take(block.at - before));
             shape.extend(&block.shape);
             before = block.at;
         }
-        shape.extend(kept);
+        shape.extend(unlisted);
         shape
     }
 
     /// For each axis of the result, the source axis that it comes from; for an axis of lists, only
     /// if it comes from a single list.
     pub fn source_axes(&self) -> Vec<Option<usize>> {
-        let mut kept = self.axes.iter().filter_map(|axis| match axis {
+        let mut unlisted = self.axes.iter().filter_map(|axis| match axis {
             AxisSelection::Range { axis, .. } => Some(Some(*axis)),
             AxisSelection::NewAxis => Some(None),
             AxisSelection::Index { .. } | AxisSelection::List { .. } => None,
@@ -156,7 +156,7 @@ impl Selection {
         let mut axes = Vec::new();
         let mut before = 0;
         for block in &self.blocks {
-            axes.extend(kept.by_ref().take(block.at - before));
+            axes.extend(unlisted.by_ref().take(block.at - before));
             let only = match (&self.lists[block.lists.clone()], block.shape.as_slice()) {
                 ([list], [_]) if list.axes.len() == 1 => Some(list.axes.start),
                 _ => None,
@@ -164,7 +164,7 @@ impl Selection {
             axes.extend(block.shape.iter().map(|_| only));
             before = block.at;
         }
-        axes.extend(kept);
+        axes.extend(unlisted);
         axes
     }
 

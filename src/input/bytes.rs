@@ -43,7 +43,7 @@ pub(crate) fn open_bytes(location: &Location, io: IoMode) -> Result<Opened, Open
 }
 
 /// The bytes of an input that is read in any order: a pipe is stored in scratch.
-pub(crate) fn kept(bytes: Opened, progress: &Progress) -> Result<Arc<dyn Source>, SourceError> {
+pub(crate) fn seekable(bytes: Opened, progress: &Progress) -> Result<Arc<dyn Source>, SourceError> {
     match bytes {
         Opened::Random(source) => Ok(source.into()),
         Opened::Forward(stream) => Ok(spool_all(stream, progress)?.into()),
@@ -55,7 +55,7 @@ pub(crate) fn spool_all(
     stream: impl Read,
     progress: &Progress,
 ) -> Result<Box<dyn Source>, SourceError> {
-    progress.kept.during(UNKNOWN, || source::spool(Watched::new(stream, progress)))
+    progress.scratch.during(UNKNOWN, || source::spool(Watched::new(stream, progress)))
 }
 
 /// A stream that counts the bytes read, for a watching thread.
@@ -73,7 +73,7 @@ impl<'a, R: Read> Watched<'a, R> {
 impl<R: Read> Read for Watched<'_, R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let count = self.stream.read(buf)?;
-        self.progress.kept.add(count as u64);
+        self.progress.scratch.add(count as u64);
         Ok(count)
     }
 }
@@ -129,7 +129,7 @@ impl Input {
         };
         let start = stream.position();
         let left = self.contents.expected_len().saturating_sub(start);
-        let rest = progress.kept.during(left, || source::spool(Watched::new(stream, progress)));
+        let rest = progress.scratch.during(left, || source::spool(Watched::new(stream, progress)));
         let rest = rest.map_err(|error| Error::file(&self.location, error))?;
         check_len(&self.location, start + rest.len(), &self.contents)?;
         let source = self.at(start, rest)?;

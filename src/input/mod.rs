@@ -18,7 +18,7 @@ mod raw;
 mod text_options;
 mod transform;
 
-pub(crate) use bytes::{Bytes, Watched, failed_stream, finish, kept, open_bytes, spool_all};
+pub(crate) use bytes::{Bytes, Watched, failed_stream, finish, open_bytes, seekable, spool_all};
 pub(crate) use checkpoint::Listed;
 pub use checkpoint::ShardIndex;
 pub use choose::SelectFault;

@@ -208,9 +208,9 @@ impl<'a> Writing<'a> {
             // the others in a few runs of the executor, so that not all are planned, nor in
             // scratch, at once
             let together = rest.iter().take(RUN_TAKES).skip(1);
-            let is_next = |take: &&Take| !take.region.is_kept() && streamed(take).is_none();
+            let is_next = |take: &&Take| !take.region.is_spooled() && streamed(take).is_none();
             let more =
-                if first.region.is_kept() { 0 } else { together.take_while(is_next).count() };
+                if first.region.is_spooled() { 0 } else { together.take_while(is_next).count() };
             let count = 1 + more;
             self.run(self.sink(), input, source, &rest[..count])?;
             rest = &rest[count..];

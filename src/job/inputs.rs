@@ -61,7 +61,7 @@ pub(super) struct ScannedInput<T> {
     number: usize,
     found: T,
     files: Option<Vec<Location>>,
-    kept: Option<Box<Input>>,
+    open: Option<Box<Input>>,
 }
 
 /// An input of the caller, or one that was opened for this job alone.
@@ -144,18 +144,18 @@ impl<'a> Inputs<'a> {
             }
             let found = look(number, &input)?;
             let files = input.files();
-            let kept = (self.keep || is_stream(&input)).then(|| Box::new(input));
-            Ok(ScannedInput { number, found, files, kept })
+            let open = (self.keep || is_stream(&input)).then(|| Box::new(input));
+            Ok(ScannedInput { number, found, files, open })
         })
     }
 
     /// Keep the inputs that stay open, and return what was found in each.
     pub(super) fn keep<T>(&mut self, looked: Vec<ScannedInput<T>>) -> impl Iterator<Item = T> {
-        looked.into_iter().map(|ScannedInput { number, found, files, kept }| {
+        looked.into_iter().map(|ScannedInput { number, found, files, open }| {
             if files.as_deref() != Some(std::slice::from_ref(&self.locations[number])) {
                 self.files.insert(number, files);
             }
-            self.held.extend(kept.map(|input| (number, InputRef::Owned(input))));
+            self.held.extend(open.map(|input| (number, InputRef::Owned(input))));
             found
         })
     }

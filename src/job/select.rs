@@ -54,7 +54,7 @@ pub(super) struct SelectedTensors<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
     LeftOut,
-    Kept,
+    Rest,
     Sliced,
 }
 
@@ -66,14 +66,14 @@ pub(super) fn choices(
     keep_rest: bool,
 ) -> Result<Vec<Choice>, Error> {
     let excluded = input.excluded()?;
-    let is_kept = |number: &usize| keep_rest && excluded.binary_search(number).is_err();
+    let is_rest = |number: &usize| keep_rest && excluded.binary_search(number).is_err();
     let readable = input.contents.tensors.len();
-    input.note_unreadable((readable..input.named_count()).filter(is_kept))?;
+    input.note_unreadable((readable..input.named_count()).filter(is_rest))?;
     let choice = |number: usize| {
         if chosen.binary_search(&number).is_ok() {
             Choice::Sliced
-        } else if is_kept(&number) {
-            Choice::Kept
+        } else if is_rest(&number) {
+            Choice::Rest
         } else {
             Choice::LeftOut
         }

@@ -322,13 +322,13 @@ impl Slices {
         let itemsize = self.chosen.dtype.item_bits() / 8;
         let most = ((BAND_BYTES / empty.bytes()) as u64).max(1);
         let of_chunks = self.ends_of_chunks().filter(|ends| ends.fit(most));
-        let mut kept = None;
+        let mut spooled = None;
         if let Some(plain) = self.in_chunks.as_ref().filter(|_| most < count && of_chunks.is_none())
         {
-            kept = Some(self.keep(plain, input, workers)?);
+            spooled = Some(self.keep(plain, input, workers)?);
         }
         let ends = of_chunks.unwrap_or(BandEnds { ends: vec![0], period: self.width });
-        let (input, take) = match &mut kept {
+        let (input, take) = match &mut spooled {
             Some((input, chosen)) => (input, chosen.take(0)),
             None => (input, self.chosen.take(0)),
         };
@@ -399,7 +399,7 @@ impl Slices {
         let tensor = TensorInfo::new(plain.dtype.clone(), plain.shape.clone(), Order::C, 0);
         let location = input.location.clone();
         let tensors = [tensor.clone()].into_iter().collect();
-        let kept = in_scratch(&location, tensors, plain.bytes(), &takes, workers, |job| {
+        let spooled = in_scratch(&location, tensors, plain.bytes(), &takes, workers, |job| {
             job.copy(input, &takes)
         })?;
         let index = OpenIndex {
@@ -410,7 +410,7 @@ impl Slices {
         let chosen = Chosen::arranged(&tensor, index, &Transposition::None, Order::C, |axes| {
             axes.then(&self.arranged)
         })?;
-        Ok((kept, chosen))
+        Ok((spooled, chosen))
     }
 }
 

@@ -213,7 +213,7 @@ pub struct OutputTensor {
 
 impl OutputTensor {
     /// An unchanged tensor of the input.
-    fn kept(tensor: TensorInfo) -> OutputTensor {
+    fn unchanged(tensor: TensorInfo) -> OutputTensor {
         OutputTensor {
             bytes: tensor.bytes(),
             part: tensor.part(),
@@ -262,7 +262,7 @@ impl Entries {
     pub fn at(&self, number: usize) -> OutputTensor {
         let (tensors, at, _) = self.find(number);
         let conversion = self.conversion(number);
-        OutputTensor { conversion, ..OutputTensor::kept(tensors.at(at)) }
+        OutputTensor { conversion, ..OutputTensor::unchanged(tensors.at(at)) }
     }
 
     pub(crate) fn conversion(&self, number: usize) -> Conversion {
@@ -299,7 +299,7 @@ impl Entries {
     /// Append a tensor; `number` is the tensor of the input that it comes from.
     pub(crate) fn push(&mut self, entry: OutputTensor, number: usize) {
         let is_own =
-            self.input.get(number).is_none_or(|tensor| OutputTensor::kept(tensor) != entry);
+            self.input.get(number).is_none_or(|tensor| OutputTensor::unchanged(tensor) != entry);
         let first = if is_own { self.own.len() } else { number };
         if is_own {
             let OutputTensor { name, dtype, shape, conversion, part, .. } = entry;
@@ -337,7 +337,7 @@ mod tests {
             let mut entries = Entries::new(Arc::new((0..9).map(tensor).collect()));
             let mut plain = Vec::new();
             for (number, change) in changes {
-                let mut entry = OutputTensor::kept(tensor(number));
+                let mut entry = OutputTensor::unchanged(tensor(number));
                 match change {
                     0 => entry.name.push('x'),
                     1 => entry.conversion = Conversion::swap_bytes(2),
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn what_is_as_in_the_input_takes_no_memory() {
         let mut entries = Entries::new(Arc::new((0..9).map(tensor).collect()));
-        (0..9).for_each(|number| entries.push(OutputTensor::kept(tensor(number)), number));
+        (0..9).for_each(|number| entries.push(OutputTensor::unchanged(tensor(number)), number));
         assert_eq!((entries.len(), entries.runs.len(), entries.own.len()), (9, 1, 0));
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Bands {
     pub(crate) input: Vec<Runs>,
     /// The output in the order of its rows, as offsets in the scratch file. Each row is divided as `input` is: its
     /// first part is in the first of these runs, the rest in the second.
-    kept: Vec<Runs>,
+    scratch: Vec<Runs>,
     rows: u64,
 }
 
@@ -47,7 +47,7 @@ impl Bands {
             OnePass::Panels(most) => pass_cost(input, &extents(input, most)),
             OnePass::InOrder => pass_cost(input, &range_items(input, share)),
         };
-        let [first, second] = [&bands.input[0], &bands.kept[0]];
+        let [first, second] = [&bands.input[0], &bands.scratch[0]];
         let two = pass_cost(first, &extents(first, share))
             + pass_cost(second, &range_items(second, share));
         (two < one).then_some(bands)
@@ -70,8 +70,8 @@ impl Bands {
         let nearest: Vec<usize> = (0..axes.len()).filter(near).collect();
 
         let rows = axes[..divided].iter().map(|axis| axis.len).product();
-        let mut bands = Bands { input: Vec::new(), kept: Vec::new(), rows };
-        let mut kept_bytes = 0;
+        let mut bands = Bands { input: Vec::new(), scratch: Vec::new(), rows };
+        let mut scratch_bytes = 0;
         let Axis { len, stride } = axes[divided];
         let whole_bands = len - len % items[divided];
         for part in [0..whole_bands, whole_bands..len] {
@@ -99,32 +99,32 @@ impl Bands {
             for (lie, axis) in lies.iter_mut().zip(axes).filter(|(lie, _)| lie.is_empty()) {
                 lie.push(Axis { stride: 0, ..*axis });
             }
-            bands.kept.push(Runs { offset: kept_bytes, axes: lies.concat(), run: input.run });
-            kept_bytes += input.bytes() as i64;
+            bands.scratch.push(Runs { offset: scratch_bytes, axes: lies.concat(), run: input.run });
+            scratch_bytes += input.bytes() as i64;
             bands.input.push(input);
         }
         Some(bands)
     }
 
-    pub(crate) fn kept_bytes(&self) -> u64 {
+    pub(crate) fn scratch_bytes(&self) -> u64 {
         self.input.iter().map(Runs::bytes).sum()
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.kept.iter().map(Runs::bytes).sum()
+        self.scratch.iter().map(Runs::bytes).sum()
     }
 
     /// The position of a range of the output in the scratch file.
     pub(crate) fn part(&self, range: Range<u64>) -> Vec<Runs> {
         let mut found = Vec::new();
         let row = (self.bytes() / self.rows).max(1);
-        let step = if self.kept.len() == 1 { self.rows } else { 1 };
+        let step = if self.scratch.len() == 1 { self.rows } else { 1 };
         let mut at = range.start / row / step * step;
         while at * row < range.end {
-            for number in 0..self.kept.len() {
+            for number in 0..self.scratch.len() {
                 let of_row = at * row..(at + step) * row;
                 let part = range.start.max(of_row.start)..range.end.min(of_row.end);
-                self.kept_range(number, part, &mut found);
+                self.scratch_range(number, part, &mut found);
             }
             at += step;
         }
@@ -139,18 +139,19 @@ impl Bands {
         let whole = range.start / row * row..range.end.next_multiple_of(row);
         let range = if is_short { whole } else { range };
         let mut found = Vec::new();
-        (0..self.kept.len()).for_each(|number| self.kept_range(number, range.clone(), &mut found));
+        (0..self.scratch.len())
+            .for_each(|number| self.scratch_range(number, range.clone(), &mut found));
         found.into_iter().map(|runs| stretches(runs, NEAR_BYTES)).collect()
     }
 
-    /// Append the part of a range of the output that `kept[number]` holds.
-    fn kept_range(&self, number: usize, range: Range<u64>, found: &mut Vec<Runs>) {
+    /// Append the part of a range of the output that `scratch[number]` holds.
+    fn scratch_range(&self, number: usize, range: Range<u64>, found: &mut Vec<Runs>) {
         let share = |runs: &Runs| runs.bytes() / self.rows;
-        let row: u64 = self.kept.iter().map(share).sum();
-        let own = share(&self.kept[number]);
-        let before: u64 = self.kept[..number].iter().map(share).sum();
+        let row: u64 = self.scratch.iter().map(share).sum();
+        let own = share(&self.scratch[number]);
+        let before: u64 = self.scratch[..number].iter().map(share).sum();
         let cut = |at: u64| at / row * own + (at % row).saturating_sub(before).min(own);
-        found.extend(self.kept[number].boxes(cut(range.start)..cut(range.end)));
+        found.extend(self.scratch[number].boxes(cut(range.start)..cut(range.end)));
     }
 }
 
@@ -178,12 +179,12 @@ mod tests {
             let runs = Runs { offset: 64 - first.byte_bounds().start, ..first };
             for share in [5000, 9000, 30_000] {
                 let Some(bands) = Bands::new(&runs, share) else { continue };
-                divided[bands.kept.len() - 1] += 1;
-                let kept: Vec<i64> = bands.input.iter().flat_map(Runs::starts).collect();
-                assert_eq!(kept.len() as u64 * 4, bands.kept_bytes());
+                divided[bands.scratch.len() - 1] += 1;
+                let scratch: Vec<i64> = bands.input.iter().flat_map(Runs::starts).collect();
+                assert_eq!(scratch.len() as u64 * 4, bands.scratch_bytes());
                 let found = |part: &[Runs]| {
                     let starts = part.iter().flat_map(Runs::starts);
-                    starts.map(|at| kept[at as usize / 4]).collect::<Vec<_>>()
+                    starts.map(|at| scratch[at as usize / 4]).collect::<Vec<_>>()
                 };
                 let all: Vec<i64> = runs.starts().collect();
                 let end = bands.bytes();

@@ -279,11 +279,11 @@ mod tests {
                 Order::F => shape[..axis].iter().product(),
             }
         };
-        let kept = items.iter().zip(shape).enumerate();
-        let kept = kept.filter_map(|(axis, pair)| Some((stride(axis), positions(pair)?)));
-        let kept: Vec<(u64, Vec<u64>)> = kept.collect();
+        let read = items.iter().zip(shape).enumerate();
+        let read = read.filter_map(|(axis, pair)| Some((stride(axis), positions(pair)?)));
+        let read: Vec<(u64, Vec<u64>)> = read.collect();
         let mut all = vec![0];
-        for (stride, positions) in axes.permute(&kept) {
+        for (stride, positions) in axes.permute(&read) {
             let along = |at: u64| positions.iter().map(move |position| at + position * stride);
             all = all.into_iter().flat_map(along).collect();
         }

@@ -14,7 +14,7 @@ pub(super) struct ArrayWriter<'a, 'w, E> {
     /// The number of items shown at each end of a long axis; `None` shows all.
     pub(super) edge: Option<u64>,
     pub(super) formatter: &'a Formatter,
-    pub(super) cursor: KeptCursor,
+    pub(super) cursor: ShownCursor,
     pub(super) elements: &'a mut Elements<'a, E>,
     pub(super) write: &'w mut dyn FnMut(&str) -> Result<(), E>,
 }
@@ -140,7 +140,7 @@ impl Line {
 
 /// Iterates over the shown elements, as ascending ranges of element numbers.
 #[derive(Clone)]
-pub(super) struct Kept {
+pub(super) struct ShownElements {
     /// The axes along which ranges are counted, outermost first: length, and items at each end.
     axes: Vec<(u64, u64)>,
     /// The index of the next range on each axis, among the shown items.
@@ -149,20 +149,20 @@ pub(super) struct Kept {
     done: bool,
 }
 
-impl Kept {
+impl ShownElements {
     /// The shown elements of an array that is not empty; of axes longer than `2 * edge` only the
     /// ends.
-    pub(super) fn new(shape: &[u64], edge: Option<u64>) -> Kept {
+    pub(super) fn new(shape: &[u64], edge: Option<u64>) -> ShownElements {
         let edge = edge.unwrap_or(u64::MAX);
         let is_long = |len: u64| edge.checked_mul(2).is_some_and(|shown| shown < len);
         let counted = shape.iter().rposition(|&len| is_long(len)).map_or(0, |last| last + 1);
         let axes = shape[..counted].iter().map(|&len| (len, if is_long(len) { edge } else { len }));
         let block = shape[counted..].iter().product();
-        Kept { axes: axes.collect(), index: vec![0; counted], block, done: false }
+        ShownElements { axes: axes.collect(), index: vec![0; counted], block, done: false }
     }
 }
 
-impl Iterator for Kept {
+impl Iterator for ShownElements {
     type Item = Range<u64>;
 
     fn next(&mut self) -> Option<Range<u64>> {
@@ -197,8 +197,8 @@ impl Iterator for Kept {
 }
 
 /// A reader of the shown elements in order, a block at a time.
-pub(super) struct KeptCursor {
-    kept: Kept,
+pub(super) struct ShownCursor {
+    shown: ShownElements,
     itemsize: u64,
     /// The rest of the current range, after the block.
     range: Range<u64>,
@@ -208,15 +208,15 @@ pub(super) struct KeptCursor {
     taken: u64,
 }
 
-impl KeptCursor {
-    pub(super) fn new(kept: Kept, itemsize: u64) -> KeptCursor {
-        KeptCursor { kept, itemsize, range: 0..0, block: Vec::new(), held: 0, taken: 0 }
+impl ShownCursor {
+    pub(super) fn new(shown: ShownElements, itemsize: u64) -> ShownCursor {
+        ShownCursor { shown, itemsize, range: 0..0, block: Vec::new(), held: 0, taken: 0 }
     }
 
     pub(super) fn next<E>(&mut self, elements: &mut Elements<'_, E>) -> Result<Option<&[u8]>, E> {
         if self.taken == self.held {
             if self.range.is_empty() {
-                match self.kept.next() {
+                match self.shown.next() {
                     Some(range) => self.range = range,
                     None => return Ok(None),
                 }
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     fn numbers(shape: &[u64], edge: Option<u64>) -> Vec<u64> {
-        Kept::new(shape, edge).flatten().collect()
+        ShownElements::new(shape, edge).flatten().collect()
     }
 
     #[test]

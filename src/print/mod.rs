@@ -21,7 +21,7 @@
 
 use std::convert::Infallible;
 
-use array::{Kept, KeptCursor};
+use array::{ShownCursor, ShownElements};
 use element::{Formatter, To, Words};
 
 use crate::dtype::DType;
@@ -85,14 +85,14 @@ pub fn print<E>(
     let Some(mut formatter) = Formatter::new(dtype, options, false) else { return Ok(()) };
     let count = shape.iter().fold(1u64, |count, &len| count.saturating_mul(len));
     let edge = (count > options.threshold).then_some(options.edge);
-    let mut cursor = KeptCursor::new(Kept::new(shape, edge), size);
+    let mut cursor = ShownCursor::new(ShownElements::new(shape, edge), size);
     while formatter.observes()
         && let Some(item) = cursor.next(elements)?
     {
         formatter.observe(item);
     }
     formatter.decide();
-    let cursor = KeptCursor::new(Kept::new(shape, edge), size);
+    let cursor = ShownCursor::new(ShownElements::new(shape, edge), size);
     array::ArrayWriter { shape, edge, formatter: &formatter, cursor, elements, write }
         .write(options.line_width)
 }

@@ -98,7 +98,7 @@ impl IndexTensor {
     }
 
     /// The indices with a copy of their bytes in scratch, if they are in a file.
-    pub(crate) fn kept(self, workers: &Workers) -> Result<IndexTensor, Error> {
+    pub(crate) fn spooled(self, workers: &Workers) -> Result<IndexTensor, Error> {
         if self.info.is_decoded() {
             return self.decoded(workers, &Progress::default());
         }

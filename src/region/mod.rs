@@ -89,7 +89,7 @@ pub trait Region: Send + Sync {
 
 impl dyn Region + '_ {
     /// Whether it needs scratch, whatever its size.
-    pub(crate) fn is_kept(&self) -> bool {
+    pub(crate) fn is_spooled(&self) -> bool {
         !self.ordered_first().is_empty()
     }
 
@@ -257,7 +257,7 @@ impl<'a> RegionReader<'a> {
         region: &'a dyn Region,
     ) -> Result<RegionReader<'a>, Error> {
         let bytes = match region.chunked().and_then(InChunks::parts) {
-            _ if region.is_kept() => RegionBytes::Ranges(region),
+            _ if region.is_spooled() => RegionBytes::Ranges(region),
             Some((chunked, view)) => {
                 RegionBytes::Chunks(Box::new(Decoding::in_order(chunked, view, 1)))
             }
@@ -287,11 +287,11 @@ impl<'a> RegionReader<'a> {
         }
         let (conversion, unit, to) = (Conversion::None, 1, ReadFor::Position(0));
         let by = ReadBy { source: source.as_ref(), conversion, unit, to, workers, progress };
-        let kept = region.pieces(&by).and_then(|RegionPieces { pieces, copied }| {
+        let spooled = region.pieces(&by).and_then(|RegionPieces { pieces, copied }| {
             let of = copied.as_deref().unwrap_or(source.as_ref());
             spool_pieces(&[(of, pieces.as_ref())], workers, progress)
         });
-        let source = Arc::from(kept.map_err(|error| region.failed(error))?);
+        let source = Arc::from(spooled.map_err(|error| region.failed(error))?);
         let bytes = RegionBytes::Runs(Runs::contiguous(0, region.bytes()));
         Ok(RegionReader { location, source, bytes })
     }

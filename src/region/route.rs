@@ -64,7 +64,7 @@ const FEW_BYTES: u64 = 32 << 20;
 /// A way from a tensor's bytes to those of a region.
 pub enum Route<'a> {
     Direct(Box<dyn Pieces + 'a>),
-    Kept {
+    Spooled {
         /// The pieces that fill the scratch, one after the other.
         first: Vec<Box<dyn Pieces + 'a>>,
         then: Box<dyn Pieces + 'a>,
@@ -125,14 +125,14 @@ impl<'a> Route<'a> {
             let first = passes.first(source).into_iter().map(|plan| Box::new(plan) as _).collect();
             let temporary_bytes = passes.temporary_bytes();
             let then = passes.second(by.first_bytes(piece_bytes), piece_bytes.max(unit));
-            return Ok(Route::Kept { first, then: Box::new(then), temporary_bytes });
+            return Ok(Route::Spooled { first, then: Box::new(then), temporary_bytes });
         }
         if in_order {
-            let (kept, plan) = execute::ordered(source, runs, room, unit, expansion, workers);
+            let (spooled, plan) = execute::ordered(source, runs, room, unit, expansion, workers);
             let then = Box::new(plan);
-            return Ok(match kept {
+            return Ok(match spooled {
                 Some(first) => {
-                    Route::Kept { first: vec![Box::new(first)], then, temporary_bytes: 0 }
+                    Route::Spooled { first: vec![Box::new(first)], then, temporary_bytes: 0 }
                 }
                 None => Route::Direct(then),
             });
@@ -169,7 +169,7 @@ impl<'a> Route<'a> {
             return Ok(Route::Direct(Box::new(in_order)));
         }
         let then = Plan::new(&Runs::contiguous(0, view.bytes()), by.unit, PIECE_BYTES);
-        Ok(Route::Kept {
+        Ok(Route::Spooled {
             first: vec![in_any_order(true)],
             then: Box::new(then),
             temporary_bytes: 0,
@@ -242,12 +242,12 @@ impl<'a> Route<'a> {
         if !scratch_has_room(needed_bytes)? {
             return Ok(None);
         }
-        let temporary_bytes = needed_bytes.saturating_add(Route::of_kept(bytes, view, by));
+        let temporary_bytes = needed_bytes.saturating_add(Route::of_spooled(bytes, view, by));
         Ok(Some(Route::Relaid { first: vec![rows], bytes, then: view, temporary_bytes }))
     }
 
     /// The scratch that a view of `bytes` copied bytes needs, as of a file that is not in memory.
-    fn of_kept(bytes: u64, view: &View, by: &ReadBy<'_>) -> u64 {
+    fn of_spooled(bytes: u64, view: &View, by: &ReadBy<'_>) -> u64 {
         room_for_panels(bytes, view.runs())
             .and_then(|room| TwoPasses::choose(view.runs(), room, by.to == ReadFor::Stream))
             .map_or(0, |passes| passes.temporary_bytes())
@@ -275,7 +275,7 @@ impl<'a> Route<'a> {
             routes.push(route);
         }
         let view = then.strided().filter(|view| view.bytes() > 0);
-        let last = view.map_or(0, |view| Route::of_kept(bytes, view, by));
+        let last = view.map_or(0, |view| Route::of_spooled(bytes, view, by));
         let temporary_bytes = temporary_bytes.saturating_add(last);
         Ok(Route::Relaid { first: routes, bytes, then: then.as_ref(), temporary_bytes })
     }
@@ -284,7 +284,7 @@ impl<'a> Route<'a> {
     pub fn temporary_bytes(&self) -> u64 {
         match self {
             Route::Direct(_) => 0,
-            Route::Kept { temporary_bytes, .. } | Route::Relaid { temporary_bytes, .. } => {
+            Route::Spooled { temporary_bytes, .. } | Route::Relaid { temporary_bytes, .. } => {
                 *temporary_bytes
             }
             Route::Distributed { distribution, .. } => distribution.temporary_bytes(),
@@ -298,22 +298,23 @@ impl<'a> Route<'a> {
         let ReadBy { source, workers, progress, .. } = *by;
         match self {
             Route::Direct(pieces) => Ok(RegionPieces { pieces, copied: None }),
-            Route::Kept { first, then, temporary_bytes } => {
+            Route::Spooled { first, then, temporary_bytes } => {
                 let first = first.iter().map(|pieces| (source, pieces.as_ref() as _));
                 let keep = || spool_pieces(&Vec::from_iter(first), workers, progress);
-                let kept = progress.kept.during(temporary_bytes, keep)?;
-                Ok(RegionPieces { pieces: then, copied: Some(kept) })
+                let spooled = progress.scratch.during(temporary_bytes, keep)?;
+                Ok(RegionPieces { pieces: then, copied: Some(spooled) })
             }
             Route::Computed { of, region } => region.open(*of, by),
             Route::Named { chunks, bytes, then } => {
                 let keep = || spool_sparse(source, chunks.as_ref(), workers, progress);
-                let kept = progress.kept.during(bytes, keep)?;
-                let laid = then.pieces(&ReadBy { source: kept.as_ref(), ..*by })?;
-                Ok(RegionPieces { copied: laid.copied.or(Some(kept)), ..laid })
+                let spooled = progress.scratch.during(bytes, keep)?;
+                let laid = then.pieces(&ReadBy { source: spooled.as_ref(), ..*by })?;
+                Ok(RegionPieces { copied: laid.copied.or(Some(spooled)), ..laid })
             }
             Route::Distributed { rows, distribution } => {
-                let (pieces, kept) = rows.distribute(&distribution, source, workers, progress)?;
-                Ok(RegionPieces { pieces: Box::new(pieces), copied: Some(kept) })
+                let (pieces, spooled) =
+                    rows.distribute(&distribution, source, workers, progress)?;
+                Ok(RegionPieces { pieces: Box::new(pieces), copied: Some(spooled) })
             }
             Route::Relaid { first, bytes, then, .. } => {
                 let opened = first.into_iter().map(|route| route.open(by));
@@ -322,10 +323,10 @@ impl<'a> Route<'a> {
                     (copied.as_deref().unwrap_or(source), pieces.as_ref())
                 });
                 let keep = || spool_pieces(&Vec::from_iter(sourced), workers, progress);
-                let kept = progress.kept.during(bytes, keep)?;
+                let spooled = progress.scratch.during(bytes, keep)?;
                 drop(opened);
-                let laid = then.pieces(&ReadBy { source: kept.as_ref(), ..*by })?;
-                Ok(RegionPieces { copied: laid.copied.or(Some(kept)), ..laid })
+                let laid = then.pieces(&ReadBy { source: spooled.as_ref(), ..*by })?;
+                Ok(RegionPieces { copied: laid.copied.or(Some(spooled)), ..laid })
             }
         }
     }

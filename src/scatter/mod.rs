@@ -180,7 +180,7 @@ impl Scatter {
 // writes them to the target band by band, so that rows written together are near each other.
 
 /// Values in a scratch file, in the order of the target's bands.
-pub(crate) struct KeptValues {
+pub(crate) struct SpooledValues {
     pub(crate) source: Box<dyn Source>,
     pub(crate) pieces: Plan,
     bands: PlacedSlabs,
@@ -217,19 +217,19 @@ impl Scatter {
         conversion: Conversion,
         workers: &Workers,
         progress: &Progress,
-    ) -> Result<KeptValues, ExecuteError> {
+    ) -> Result<SpooledValues, ExecuteError> {
         let ordered = self.order == WriteOrder::Ascending;
-        let kept = progress.kept.during(distribution.temporary_bytes(), || {
+        let spooled = progress.scratch.during(distribution.temporary_bytes(), || {
             let placed = distribution.place(positions, ordered, values, workers, progress)?;
             let source = self.keep(&placed.by_list, values, conversion, workers, progress)?;
             Ok::<_, ExecuteError>((source, placed.by_tensor))
         });
-        let (source, bands) = kept?;
+        let (source, bands) = spooled?;
         let slab = self.slab.bytes();
         let room = Memory::of_process().stages();
         let pieces = Plan::new(&Runs::contiguous(0, source.len()), slab, PIECE_BYTES);
         let pieces = pieces.in_panels(Some(room));
-        Ok(KeptValues { source, pieces, bands, order: self.order })
+        Ok(SpooledValues { source, pieces, bands, order: self.order })
     }
 
     /// Write the values to their positions in a scratch file.
@@ -256,10 +256,10 @@ impl Scatter {
     }
 }
 
-impl KeptValues {
+impl SpooledValues {
     /// Call `write` with the output of the executor: `sink` must take bytes in any order.
     pub(crate) fn write<T>(&self, sink: &dyn Sink, write: impl FnOnce(&dyn Sink) -> T) -> T {
-        let KeptValues { bands, order, .. } = self;
+        let SpooledValues { bands, order, .. } = self;
         let rows = ScatterSink::new(*order, bands.slab(), bands, sink);
         write(&StagedSink::new(&rows, bands.slab().bytes(), sink, bands.stages(), true))
     }

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::in_place::InPlaceFile;
-use super::placed::{Old, Placed, move_to_free, no_folder, open_to_sync};
+use super::placed::{PlacedOutputs, Replaced, move_to_free, no_folder, open_to_sync};
 use super::resolve::FileAt;
 use super::rights::RightsOf;
 use super::sharing::{CopiedRange, Space, copy_file};
@@ -156,16 +156,16 @@ impl FileSink {
     /// Steps 5 to 8, under a name of the same file system that may differ from the first one.
     pub(super) fn commit_as(mut self, entry: &FileAt) -> SinkResult<()> {
         self.seal()?;
-        self.put(entry, Old::Gone)?.keep()
+        self.put(entry, Replaced::Removed)?.keep()
     }
 
     /// Steps 6 and 7.
-    fn put(self, entry: &FileAt, old: Old) -> SinkResult<Placed> {
+    fn put(self, entry: &FileAt, replaced: Replaced) -> SinkResult<PlacedOutputs> {
         // Opened before anything is put in place, so that a folder without read permission fails here and not
         // afterwards.
         let dir = open_to_sync(&entry.dir, self.options)?;
         let force = self.options.force;
-        let placed = self.name(entry, old);
+        let placed = self.name(entry, replaced);
         let mut placed = placed.map_err(|error| match Errno::from_io_error(&error) {
             Some(Errno::EXIST) if !force => SinkError::AlreadyExists,
             _ => SinkError::os("cannot be put in place")(error),
@@ -176,14 +176,14 @@ impl FileSink {
         Ok(placed)
     }
 
-    fn name(mut self, entry: &FileAt, old: Old) -> io::Result<Placed> {
+    fn name(mut self, entry: &FileAt, replaced: Replaced) -> io::Result<PlacedOutputs> {
         let force = self.options.force;
-        let id = match (old, &self.named) {
-            (Old::Gone, _) => None,
-            (Old::Kept, Some(named)) => {
+        let id = match (replaced, &self.named) {
+            (Replaced::Removed, _) => None,
+            (Replaced::Saved, Some(named)) => {
                 Some(statat(named.dir(), named.name(), AtFlags::SYMLINK_NOFOLLOW)?)
             }
-            (Old::Kept, None) => Some(fstat(self.file()?)?),
+            (Replaced::Saved, None) => Some(fstat(self.file()?)?),
         };
         if entry.old_mode.is_none() || !force {
             let named = match &self.named {
@@ -197,18 +197,19 @@ impl FileSink {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && force => {}
                 Err(error) => return Err(error),
                 Ok(()) => {
-                    let placed = |id| Placed::new(entry.clone(), FileId::any(&id), TempKind::File);
+                    let placed =
+                        |id| PlacedOutputs::new(entry.clone(), FileId::any(&id), TempKind::File);
                     return Ok(id.map(placed).unwrap_or_default());
                 }
             }
         }
         self.give_temp_name()?;
         let temp_name = self.named.take().ok_or(Errno::BADF)?;
-        match old {
-            Old::Kept => Placed::replace(temp_name, entry.clone(), no_folder, None),
-            Old::Gone => {
+        match replaced {
+            Replaced::Saved => PlacedOutputs::replace(temp_name, entry.clone(), no_folder, None),
+            Replaced::Removed => {
                 temp_name.persist(|dir, name| renameat(dir, name, &entry.dir, &entry.name))?;
-                Ok(Placed::default())
+                Ok(PlacedOutputs::default())
             }
         }
     }
@@ -299,9 +300,9 @@ impl Draft for FileSink {
         Ok(())
     }
 
-    fn place(self: Box<Self>, old: Old) -> SinkResult<Placed> {
+    fn place(self: Box<Self>, replaced: Replaced) -> SinkResult<PlacedOutputs> {
         let entry = self.entry.clone();
-        self.put(&entry, old)
+        self.put(&entry, replaced)
     }
 }
 

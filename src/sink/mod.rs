@@ -47,7 +47,7 @@ pub use parts::{
     Begun, Difference, Fingerprint, FixedLayout, InputId, JobRecord, MAX_PARTS, PartJob,
     PartsError, PartsStatus, discard, status,
 };
-pub use placed::{Old, Placed};
+pub use placed::{PlacedOutputs, Replaced};
 pub use resolve::{Targets, link_target};
 pub use scratch::ScratchSink;
 pub(crate) use scratch::scratch_fits;
@@ -149,14 +149,14 @@ pub trait Draft: Sink {
         Err(SinkError::NotRegularFile)
     }
 
-    /// Put a sealed output in place. With `Old::Kept`, the replaced file is preserved, so that the output can be taken
+    /// Put a sealed output in place. With `Replaced::Saved`, the replaced file is preserved, so that the output can be taken
     /// back; an output that cannot be taken back, such as a stream, stays. On an error the old file is still in
     /// place.
-    fn place(self: Box<Self>, old: Old) -> SinkResult<Placed>;
+    fn place(self: Box<Self>, replaced: Replaced) -> SinkResult<PlacedOutputs>;
 
     fn commit(mut self: Box<Self>) -> SinkResult<()> {
         self.seal()?;
-        self.place(Old::Gone)?.keep()
+        self.place(Replaced::Removed)?.keep()
     }
 }
 

@@ -8,7 +8,7 @@
 //!    the new file is renamed over it. Without hard links, the old file is renamed to a temporary name first, so that
 //!    for an instant its name is free. A folder that cannot be renamed (of a lower layer of overlayfs) is emptied into
 //!    a new one, file by file, and removed.
-//! 3. [`Placed::keep`], when all outputs are in place, removes the old files. [`Placed::and`], after an error, and
+//! 3. [`PlacedOutputs::keep`], when all outputs are in place, removes the old files. [`PlacedOutputs::and`], after an error, and
 //!    dropping take the names back in reverse order.
 //!
 //! To undo is to act on exactly the file that was placed, identified by device and inode: whatever has the
@@ -33,15 +33,16 @@ use crate::os::io::{Errno, Result as OsResult, retry_on_intr};
 use crate::os::path::Arg;
 use crate::os::{self, FileId, path_of};
 
+/// What becomes of the file that an output replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Old {
-    Gone,
-    Kept,
+pub enum Replaced {
+    Removed,
+    Saved,
 }
 
 /// Outputs in their places, each of which can be taken back. Other outputs, such as streams, stay.
 #[derive(Default)]
-pub struct Placed {
+pub struct PlacedOutputs {
     names: Vec<PlacedName>,
     dirs: Vec<(Arc<OwnedFd>, OwnedFd)>,
 }
@@ -63,11 +64,11 @@ struct NewFile {
 /// A step that gets the folder to be removed.
 pub(super) type BeforeRemoval = Box<dyn FnOnce(OwnedFd) -> bool + Send>;
 
-impl Placed {
+impl PlacedOutputs {
     /// A new file under a name that was free.
-    pub(super) fn new(at: FileAt, id: FileId, kind: TempKind) -> Placed {
+    pub(super) fn new(at: FileAt, id: FileId, kind: TempKind) -> PlacedOutputs {
         let new = Some(NewFile { id, kind });
-        Placed::one(PlacedName { at, new, old: None, before_removal: None })
+        PlacedOutputs::one(PlacedName { at, new, old: None, before_removal: None })
     }
 
     /// Replace a file by one that has a temporary name, and preserve the old file: step 2. `accepts`
@@ -77,7 +78,7 @@ impl Placed {
         at: FileAt,
         accepts: impl Fn(&Stat) -> OsResult<()>,
         before_removal: Option<BeforeRemoval>,
-    ) -> io::Result<Placed> {
+    ) -> io::Result<PlacedOutputs> {
         let id = FileId::any(&statat(temp.dir(), temp.name(), AtFlags::SYMLINK_NOFOLLOW)?);
         let new = NewFile { id, kind: temp.kind() };
         let stands = || statat(&at.dir, &at.name, AtFlags::SYMLINK_NOFOLLOW);
@@ -96,34 +97,44 @@ impl Placed {
                     }
                     return Err(error.into());
                 }
-                Ok(Placed::one(PlacedName { at, new: Some(new), old: Some(temp), before_removal }))
+                Ok(PlacedOutputs::one(PlacedName {
+                    at,
+                    new: Some(new),
+                    old: Some(temp),
+                    before_removal,
+                }))
             }
             Err(error) if lacks_flags(error) => {
                 accepts(&stands()?)?;
-                Placed::replace_in_steps(temp, at, new, before_removal)
+                PlacedOutputs::replace_in_steps(temp, at, new, before_removal)
             }
             // the old file is gone
             Err(Errno::NOENT) => {
                 temp.persist(|dir, name| move_to_free(dir, name, &at))?;
-                Ok(Placed::one(PlacedName { at, new: Some(new), old: None, before_removal: None }))
+                Ok(PlacedOutputs::one(PlacedName {
+                    at,
+                    new: Some(new),
+                    old: None,
+                    before_removal: None,
+                }))
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Replace a file as [`replace`](Placed::replace) does, without the call that exchanges names.
+    /// Replace a file as [`replace`](PlacedOutputs::replace) does, without the call that exchanges names.
     fn replace_in_steps(
         temp: TempName,
         at: FileAt,
         new: NewFile,
         before_removal: Option<BeforeRemoval>,
-    ) -> io::Result<Placed> {
+    ) -> io::Result<PlacedOutputs> {
         let link = |old: &str| os::link_aside(&at.dir, &at.name, old);
         let linked = TempName::create(&at.dir, link).ok().map(|(old, ())| old);
         let is_covered = linked.is_some();
         let old = linked.map_or_else(|| move_aside(&at, temp.kind()), Ok)?;
         // an error drops this value, which undoes the step
-        let mut placed = Placed::one(PlacedName::taken_away(at.clone(), old));
+        let mut placed = PlacedOutputs::one(PlacedName::taken_away(at.clone(), old));
         temp.persist(|dir, name| {
             if is_covered {
                 renameat(dir, name, &at.dir, &at.name)
@@ -138,13 +149,13 @@ impl Placed {
         Ok(placed)
     }
 
-    pub(super) fn take_away(at: FileAt) -> io::Result<Placed> {
+    pub(super) fn take_away(at: FileAt) -> io::Result<PlacedOutputs> {
         let old = move_aside(&at, TempKind::File)?;
-        Ok(Placed::one(PlacedName::taken_away(at, old)))
+        Ok(PlacedOutputs::one(PlacedName::taken_away(at, old)))
     }
 
-    fn one(name: PlacedName) -> Placed {
-        Placed { names: vec![name], dirs: Vec::new() }
+    fn one(name: PlacedName) -> PlacedOutputs {
+        PlacedOutputs { names: vec![name], dirs: Vec::new() }
     }
 
     /// Note a directory to be synced; `open` is its descriptor for that.
@@ -156,7 +167,7 @@ impl Placed {
 
     /// Add outputs that were placed later. Where they could not be placed, all outputs are taken back; the
     /// error also names an old file that could not be put back.
-    pub(super) fn and(mut self, later: SinkResult<Placed>) -> SinkResult<Placed> {
+    pub(super) fn and(mut self, later: SinkResult<PlacedOutputs>) -> SinkResult<PlacedOutputs> {
         match later {
             Ok(mut later) => {
                 self.names.append(&mut later.names);
@@ -195,7 +206,7 @@ impl Placed {
     }
 }
 
-impl Drop for Placed {
+impl Drop for PlacedOutputs {
     fn drop(&mut self) {
         self.take_back();
     }

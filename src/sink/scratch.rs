@@ -7,7 +7,8 @@ use std::ops::Range;
 use super::file::reserve;
 use super::sharing::{COPYING, CopiedRange, copy_file, in_pieces};
 use super::{
-    Draft, InPlaceFile, Old, Placed, Sink, SinkError, SinkResult, StreamSink, ignore_sigxfsz,
+    Draft, InPlaceFile, PlacedOutputs, Replaced, Sink, SinkError, SinkResult, StreamSink,
+    ignore_sigxfsz,
 };
 use crate::os::fs::fstatvfs;
 use crate::os::{FileExt, is_in_memory, settle};
@@ -103,9 +104,9 @@ impl Sink for SpooledSink {
 }
 
 impl Draft for SpooledSink {
-    fn place(self: Box<Self>, old: Old) -> SinkResult<Placed> {
+    fn place(self: Box<Self>, replaced: Replaced) -> SinkResult<PlacedOutputs> {
         let Self { file, len, pipe } = *self;
         in_pieces(&file, 0..len, SinkError::os(COPYING), |at, piece| pipe.write_at(at, piece))?;
-        Box::new(pipe).place(old)
+        Box::new(pipe).place(replaced)
     }
 }

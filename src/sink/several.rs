@@ -5,7 +5,7 @@
 //!    latest.
 //! 3. Where there are more outputs than descriptors, they are written in batches. The outputs of a batch are sealed,
 //!    get temporary names, and are closed (`park`) before the next batch is begun.
-//! 4. `commit` puts them in place one after the other, in order. Old files are preserved under temporary names
+//! 4. `commit` puts them in place one after the other, in order. Replaced files are preserved under temporary names
 //!    (`placed`). Signals that can be handled wait until this is done. If one output cannot be put in place, the
 //!    earlier ones are taken back, the last one first, and the old files have their names again.
 //! 5. When all are in place, the old files are removed.
@@ -19,7 +19,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use super::placed::{Old, Placed};
+use super::placed::{PlacedOutputs, Replaced};
 use super::temp_name::without_signals;
 use super::{Draft, PreparedWrite, Sink, SinkError, SinkResult, WriteOrder, end_within};
 use crate::os::open_file_limit;
@@ -77,9 +77,9 @@ impl SeveralSinks {
         }
         let last = self.files.last().map(|output| output.name.clone()).unwrap_or_default();
         let placed = without_signals(|| {
-            self.files.into_iter().try_fold(Placed::default(), |placed, output| {
+            self.files.into_iter().try_fold(PlacedOutputs::default(), |placed, output| {
                 let FileInSpace { name, sink, .. } = output;
-                placed.and(sink.place(Old::Kept)).map_err(|error| error.of_file(name))
+                placed.and(sink.place(Replaced::Saved)).map_err(|error| error.of_file(name))
             })
         })?;
         placed.keep().map_err(|error| error.of_file(last))

@@ -12,8 +12,8 @@ use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::sync::{Mutex, PoisonError};
 
 use super::{
-    Draft, Old, Placed, Sink, SinkError, SinkOptions, SinkResult, WriteOrder, end_within,
-    ignore_sigxfsz, sync_file,
+    Draft, PlacedOutputs, Replaced, Sink, SinkError, SinkOptions, SinkResult, WriteOrder,
+    end_within, ignore_sigxfsz, sync_file,
 };
 use crate::os;
 use crate::os::fd::OwnedFd;
@@ -120,7 +120,7 @@ impl Sink for StreamSink {
 }
 
 impl Draft for StreamSink {
-    fn place(self: Box<Self>, _: Old) -> SinkResult<Placed> {
+    fn place(self: Box<Self>, _: Replaced) -> SinkResult<PlacedOutputs> {
         let written = self.position.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(len) = self.options.len
             && written != len
@@ -135,6 +135,6 @@ impl Draft for StreamSink {
         if is_regular(&self.file) {
             sync_file(&self.file, self.options.fsync)?;
         }
-        Ok(Placed::default())
+        Ok(PlacedOutputs::default())
     }
 }

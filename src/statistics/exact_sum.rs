@@ -287,23 +287,23 @@ impl Quotient {
             return sign * f64::INFINITY;
         }
         let quantum = (top - 52).max(LOWEST);
-        let (kept, up) = match u32::try_from(quantum - power) {
+        let (mantissa, up) = match u32::try_from(quantum - power) {
             Err(_) | Ok(0) => (bits << (power - quantum), false),
             Ok(drop) => {
-                let kept = bits.checked_shr(drop).unwrap_or(0);
-                let rest = bits - kept.checked_shl(drop).unwrap_or(0);
+                let mantissa = bits.checked_shr(drop).unwrap_or(0);
+                let rest = bits - mantissa.checked_shl(drop).unwrap_or(0);
                 let half = 1u128.checked_shl(drop - 1);
                 let up = match rounding {
-                    Rounding::Odd => rest > 0 && kept & 1 == 0,
+                    Rounding::Odd => rest > 0 && mantissa & 1 == 0,
                     Rounding::Nearest => {
-                        half.is_some_and(|half| rest > half || rest == half && kept & 1 == 1)
+                        half.is_some_and(|half| rest > half || rest == half && mantissa & 1 == 1)
                     }
                 };
-                (kept, up)
+                (mantissa, up)
             }
         };
         // a carry out of the mantissa goes into the exponent
-        let code = (((quantum - LOWEST) as u64) << 52) + kept as u64 + u64::from(up);
+        let code = (((quantum - LOWEST) as u64) << 52) + mantissa as u64 + u64::from(up);
         sign * f64::from_bits(code)
     }
 }

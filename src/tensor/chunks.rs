@@ -121,20 +121,22 @@ impl Eq for dyn Chunks {}
 
 /// Keep the first elements along each axis of a chunk.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
-pub(crate) fn cut(bytes: &mut Vec<u8>, shape: &[u64], kept: &[u64], item: usize) {
+pub(crate) fn cut(bytes: &mut Vec<u8>, shape: &[u64], clipped: &[u64], item: usize) {
     // the bytes after the last axis that is cut form a row
-    let Some(last) = (0..shape.len()).rev().find(|&axis| shape[axis] != kept[axis]) else { return };
+    let Some(last) = (0..shape.len()).rev().find(|&axis| shape[axis] != clipped[axis]) else {
+        return;
+    };
     let behind = shape[last + 1..].iter().product::<u64>() as usize * item;
     let from = shape[last] as usize * behind;
-    let row = kept[last] as usize * behind;
-    let rows = kept[..last].iter().product::<u64>();
+    let row = clipped[last] as usize * behind;
+    let rows = clipped[..last].iter().product::<u64>();
     for number in 0..rows {
         let mut rest = number;
         let mut at = 0;
         let mut step = 1;
         for axis in (0..last).rev() {
-            at += rest % kept[axis] * step;
-            rest /= kept[axis];
+            at += rest % clipped[axis] * step;
+            rest /= clipped[axis];
             step *= shape[axis];
         }
         // the source is never before its destination
@@ -190,8 +192,8 @@ fn take_spare(bytes: usize) -> Vec<u8> {
 /// Store unused memory for reuse, as far as there is room.
 pub(crate) fn keep_spare(bytes: Vec<u8>) {
     let mut spare = lock_spare();
-    let kept: usize = spare.iter().map(Vec::capacity).sum();
-    if bytes.capacity() >= LEAST_SPARE && bytes.capacity() <= MOST_SPARE.saturating_sub(kept) {
+    let held: usize = spare.iter().map(Vec::capacity).sum();
+    if bytes.capacity() >= LEAST_SPARE && bytes.capacity() <= MOST_SPARE.saturating_sub(held) {
         spare.push(bytes);
     }
 }
@@ -208,9 +210,9 @@ mod tests {
     #[test]
     fn chunks_end_where_the_array_does() {
         let chunk: Vec<u8> = (0..24).collect();
-        let of = |kept: [u64; 3]| {
+        let of = |clipped: [u64; 3]| {
             let mut bytes = chunk.clone();
-            cut(&mut bytes, &[2, 3, 4], &kept, 1);
+            cut(&mut bytes, &[2, 3, 4], &clipped, 1);
             bytes
         };
         assert_eq!(of([2, 3, 4]), chunk);

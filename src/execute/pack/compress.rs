@@ -56,21 +56,21 @@ fn items<const SIZE: usize>(
 ) -> usize {
     let input = input.as_chunks::<SIZE>().0;
     let out = out.as_chunks_mut::<SIZE>().0;
-    let (mut seen, mut kept) = match register {
+    let (mut consumed, mut selected) = match register {
         // SAFETY: the register exists only where the machine has the instructions.
         #[cfg(target_arch = "x86_64")]
         #[allow(unsafe_code)]
         Some(Register::Avx512) => unsafe { x86::avx512(mask, input, out) },
         _ => (0, 0),
     };
-    let groups = mask[seen..].as_chunks::<GROUP>().0;
-    for (group, items) in groups.iter().zip(input[seen..].as_chunks::<GROUP>().0) {
-        let Some(room) = out[kept..].first_chunk_mut::<GROUP>() else { break };
+    let groups = mask[consumed..].as_chunks::<GROUP>().0;
+    for (group, items) in groups.iter().zip(input[consumed..].as_chunks::<GROUP>().0) {
+        let Some(room) = out[selected..].first_chunk_mut::<GROUP>() else { break };
         match u64::from_ne_bytes(*group) {
             0 => {}
             ALL => {
                 *room = *items;
-                kept += GROUP;
+                selected += GROUP;
             }
             _ => {
                 let mut number = 0;
@@ -78,19 +78,19 @@ fn items<const SIZE: usize>(
                     room[number] = *item;
                     number += usize::from(*byte != 0);
                 }
-                kept += number;
+                selected += number;
             }
         }
-        seen += GROUP;
+        consumed += GROUP;
     }
-    for (byte, item) in mask[seen..].iter().zip(&input[seen..]) {
-        let Some(room) = out.get_mut(kept) else { break };
+    for (byte, item) in mask[consumed..].iter().zip(&input[consumed..]) {
+        let Some(room) = out.get_mut(selected) else { break };
         if *byte != 0 {
             *room = *item;
-            kept += 1;
+            selected += 1;
         }
     }
-    kept * SIZE
+    selected * SIZE
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -101,7 +101,7 @@ mod x86 {
     const WIDTH: usize = 64;
 
     /// Compress while `out` has room for the next [`WIDTH`] items; returns the number of items
-    /// seen, and of items selected.
+    /// consumed, and of items selected.
     ///
     /// Items are compressed in a register, since compressing into memory is slow on some
     /// processors.
@@ -112,27 +112,27 @@ mod x86 {
         out: &mut [[u8; SIZE]],
     ) -> (usize, usize) {
         const { assert!(WIDTH.is_multiple_of(SIZE)) };
-        let mut seen = 0;
-        let mut kept = 0;
+        let mut consumed = 0;
+        let mut selected = 0;
         // wider items are moved as fast without registers
         if SIZE > 8 {
-            return (seen, kept);
+            return (consumed, selected);
         }
         let groups = mask.as_chunks::<WIDTH>().0.iter().zip(input.as_chunks::<WIDTH>().0);
         for (group, items) in groups {
-            if out.len() - kept < WIDTH {
+            if out.len() - selected < WIDTH {
                 break;
             }
             // SAFETY: the group is as long as a register, and needs no alignment.
             let group = unsafe { _mm512_loadu_si512(group.as_ptr().cast()) };
             let mut bits = _mm512_test_epi8_mask(group, group);
-            seen += WIDTH;
+            consumed += WIDTH;
             // dropped items are not even loaded: their pages may not be in memory
             if bits == 0 {
                 continue;
             }
             for items in items.chunks_exact(WIDTH / SIZE) {
-                let room = &mut out[kept..][..WIDTH / SIZE];
+                let room = &mut out[selected..][..WIDTH / SIZE];
                 // SAFETY: `WIDTH / SIZE` items are as long as a register, and need no alignment.
                 let loaded = unsafe { _mm512_loadu_si512(items.as_ptr().cast()) };
                 let (compressed, count) = match SIZE {
@@ -152,10 +152,10 @@ mod x86 {
                 };
                 // SAFETY: the room is as long as a register, and needs no alignment.
                 unsafe { _mm512_storeu_si512(room.as_mut_ptr().cast(), compressed) };
-                kept += count as usize;
+                selected += count as usize;
                 bits = bits.checked_shr((WIDTH / SIZE) as u32).unwrap_or(0);
             }
         }
-        (seen, kept)
+        (consumed, selected)
     }
 }

@@ -128,13 +128,13 @@ proptest! {
         let mask: Vec<u8> = (0..len).map(|at| u8::from(keeps(at)) * truth).collect();
         let input: Vec<u8> = (0..len * size as u64).map(|at| random(at) as u8).collect();
         let items = input.chunks_exact(size).zip(&mask);
-        let kept: Vec<u8> =
+        let selected: Vec<u8> =
             items.filter(|&(_, &byte)| byte != 0).flat_map(|(item, _)| item).copied().collect();
         for register in registers() {
             let mut out = vec![0; room * size];
             let bytes = compress_with(register, &mask, size, &input, &mut out);
-            prop_assert_eq!(bytes, kept.len().min(out.len()), "{:?}", register);
-            prop_assert_eq!(&out[..bytes], &kept[..bytes], "{:?}", register);
+            prop_assert_eq!(bytes, selected.len().min(out.len()), "{:?}", register);
+            prop_assert_eq!(&out[..bytes], &selected[..bytes], "{:?}", register);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::formats::gguf::{
 use crate::formats::{first_bytes, gguf};
 use crate::input::{
     Absent, Container, Contents, Format, Input, Location, Metadata, OpenOptions, PartFile,
-    RecognisedFile, TypedMetadata, Unreadable, UseOfIndex, kept, open_bytes,
+    RecognisedFile, TypedMetadata, Unreadable, UseOfIndex, open_bytes, seekable,
 };
 use crate::source::{ConcatSource, IoMode, Opened, Source};
 use crate::tensor::{TensorInfo, Tensors, first_repeated};
@@ -21,7 +21,7 @@ pub(crate) static FORMAT: Format = Format::new("gguf", gguf::begins, open);
 /// Read the header of a file, and open the other files of its model, if there are any.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
-    let source = kept(bytes, progress)?;
+    let source = seekable(bytes, progress)?;
     let header = read_header(source.as_ref())?;
     if let Some(place) = header.split {
         return open_split(location, OpenPart { source, header }, place, options);

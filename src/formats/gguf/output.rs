@@ -48,7 +48,7 @@ fn little(dtype: &DType) -> DType {
 struct NewHeader {
     tensors: Arc<Entries>,
     /// The metadata of the input, if they are kept.
-    kept: Option<Metadata>,
+    carried: Option<Metadata>,
     /// Values that are added or changed, each with its type before it.
     added: BTreeMap<String, Vec<u8>>,
     /// The number of keys.
@@ -64,21 +64,22 @@ impl NewHeader {
         if let Some(ndim) = tensors.iter().map(|it| it.shape.len()).find(|it| *it > MOST_AXES) {
             return Err(LayoutFault::Axes { format: OUTPUT.name, most: MOST_AXES, ndim }.into());
         }
-        let kept = Some(request.metadata).filter(|it| !request.change.drop && stored(it).is_some());
+        let carried =
+            Some(request.metadata).filter(|it| !request.change.drop && stored(it).is_some());
         let mut added = BTreeMap::new();
         for (key, text) in &request.change.add {
             added.insert(key.clone(), value(key, text)?);
         }
-        if kept.is_none() {
+        if carried.is_none() {
             let (key, name) = ARCHITECTURE;
             added.entry(key.to_owned()).or_insert_with(|| typed_text(name));
         }
-        let of_input = kept.and_then(stored).map(|stored| stored.keys.alignment);
+        let of_input = carried.and_then(stored).map(|stored| stored.keys.alignment);
         let given = added.get(ALIGNMENT).and_then(|value| value.last_chunk::<4>());
         let alignment = given.map(|bytes| u64::from(u32::from_le_bytes(*bytes))).or(of_input);
         let alignment = alignment.unwrap_or(super::ALIGNMENT);
-        let kept = kept.cloned();
-        let mut header = NewHeader { tensors, kept, added, keys: 0, alignment, len: 0 };
+        let carried = carried.cloned();
+        let mut header = NewHeader { tensors, carried, added, keys: 0, alignment, len: 0 };
         let mut counted = Counted(0);
         header.keys = header.write_metadata(&mut counted).map_err(cause)?;
         header.write_rest(&mut counted)?;
@@ -91,7 +92,7 @@ impl NewHeader {
         let mut keys = 0;
         let mut rest: BTreeMap<&str, &[u8]> =
             self.added.iter().map(|(key, value)| (key.as_str(), value.as_slice())).collect();
-        if let Some(stored) = self.kept.as_ref().and_then(stored) {
+        if let Some(stored) = self.carried.as_ref().and_then(stored) {
             stored.keys.visit(stored.source.as_ref(), &mut |key, value| {
                 let changed = rest.remove(key);
                 if stored.is_split && SPLIT.contains(&key) && changed.is_none() {

@@ -81,8 +81,8 @@ impl H5Chunks {
             return Ok(None);
         }
         if let Index::Contiguous(_) | Index::External(_) = self.index {
-            let kept = self.kept(at);
-            let len = kept.iter().chain(self.inner()).product::<u64>() * self.item;
+            let clipped = self.clipped(at);
+            let len = clipped.iter().chain(self.inner()).product::<u64>() * self.item;
             let axes = self.shape.iter().zip(&self.chunk).zip(at);
             let before = axes.fold(0, |before, ((len, chunk), at)| before * len + at * chunk);
             let mut start = before * self.inner().iter().product::<u64>() * self.item;
@@ -105,32 +105,32 @@ impl H5Chunks {
 
     /// The elements of a chunk as they are stored.
     fn elements(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, String> {
-        let kept = self.kept(at);
+        let clipped = self.clipped(at);
         let source = match &self.index {
             Index::External(source) => source.as_ref(),
             _ => source,
         };
         // pieces of contiguous elements end where axes do
         let is_piece = matches!(self.index, Index::Contiguous(_) | Index::External(_));
-        let chunk = if is_piece { &kept } else { &self.chunk };
+        let chunk = if is_piece { &clipped } else { &self.chunk };
         let whole = chunk.iter().try_fold(self.item, |bytes, len| bytes.checked_mul(*len));
         let Some(whole) = whole.filter(|whole| *whole <= memory_bytes()) else {
             return Err("a chunk is larger than the memory".to_owned());
         };
         let inside = self.inside(at);
-        let ends_inside = inside.iter().zip(&kept).any(|(inside, kept)| inside < kept);
+        let ends_inside = inside.iter().zip(&clipped).any(|(inside, clipped)| inside < clipped);
         let Some((place, skipped)) = self.place(at, source)? else {
-            let bytes = kept.iter().product::<u64>() * self.item;
+            let bytes = clipped.iter().product::<u64>() * self.item;
             let mut bytes = match self.fill.len() as u64 {
                 0 => vec![0; bytes as usize],
                 len => self.fill.repeat((bytes / len) as usize),
             };
             if ends_inside {
-                self.pad(&kept, &inside, &mut bytes);
+                self.pad(&clipped, &inside, &mut bytes);
             }
             return Ok(bytes);
         };
-        let is_partial = kept != *chunk || ends_inside || !self.repairs.is_empty();
+        let is_partial = clipped != *chunk || ends_inside || !self.repairs.is_empty();
         let skipped = if is_partial && self.partial_unfiltered { u32::MAX } else { skipped };
         // a chunk that is cut needs all its bytes
         let needed = if is_partial { whole } else { needed.min(whole) };
@@ -150,14 +150,14 @@ impl H5Chunks {
         if bytes.len() as u64 != whole {
             return Err("it has another number of elements".to_owned());
         }
-        cut(&mut bytes, chunk, &kept, self.item as usize);
+        cut(&mut bytes, chunk, &clipped, self.item as usize);
         if !self.repairs.is_empty() {
             let element = self.inner().iter().product::<u64>() * self.item;
             let elements = bytes.chunks_exact_mut((element as usize).max(1));
             elements.for_each(|element| Repair::all(&self.repairs, element));
         }
         if ends_inside {
-            self.pad(&kept, &inside, &mut bytes);
+            self.pad(&clipped, &inside, &mut bytes);
         }
         Ok(bytes)
     }
@@ -168,14 +168,14 @@ impl H5Chunks {
         axes.map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk))).collect()
     }
 
-    /// Fill the elements of a chunk of shape `kept` outside of `inside`.
-    fn pad(&self, kept: &[u64], inside: &[u64], bytes: &mut [u8]) {
+    /// Fill the elements of a chunk of shape `clipped` outside of `inside`.
+    fn pad(&self, clipped: &[u64], inside: &[u64], bytes: &mut [u8]) {
         let size = (self.inner().iter().product::<u64>() * self.item).max(1) as usize;
         for (number, element) in (0..).zip(bytes.chunks_exact_mut(size)) {
             let mut rest: u64 = number;
-            let is_outside = inside.iter().zip(kept).rev().any(|(inside, kept)| {
-                let at = rest % kept;
-                rest /= kept;
+            let is_outside = inside.iter().zip(clipped).rev().any(|(inside, clipped)| {
+                let at = rest % clipped;
+                rest /= clipped;
                 at >= *inside
             });
             if is_outside && self.padding.len() == size {
@@ -187,7 +187,7 @@ impl H5Chunks {
     }
 
     /// The shape of a chunk, cut to the tensor's shape.
-    fn kept(&self, at: &[u64]) -> Vec<u64> {
+    fn clipped(&self, at: &[u64]) -> Vec<u64> {
         let axes = self.shape.iter().zip(&self.chunk).zip(at);
         axes.map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk))).collect()
     }

@@ -75,7 +75,7 @@ impl<K: PartialEq, V> Recent<K, V> {
     fn get<E>(&self, key: K, make: impl FnOnce() -> Result<V, E>) -> Result<Arc<V>, E> {
         let lock = || self.values.lock().unwrap_or_else(PoisonError::into_inner);
         let mut values = lock();
-        if let Some(at) = values.iter().position(|(kept, _)| *kept == key)
+        if let Some(at) = values.iter().position(|(known, _)| *known == key)
             && let Some(found) = values.remove(at)
         {
             let value = Arc::clone(&found.1);

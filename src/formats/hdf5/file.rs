@@ -16,7 +16,7 @@ pub(crate) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 const MOST_BYTES: u64 = 16 << 20;
 
 /// The most bytes of nodes and blocks that are cached for the next chunk or link.
-const MOST_KEPT: usize = 4 << 20;
+const MOST_CACHED: usize = 4 << 20;
 
 /// The number of first bytes of a file that may contain a driver's name.
 const DRIVER: u64 = 2048;
@@ -34,7 +34,7 @@ pub(super) struct H5File {
     pub(super) sizes: Sizes,
     /// The address of the header of the root group.
     pub(super) root: u64,
-    kept: Mutex<Kept>,
+    cache: Mutex<BlockCache>,
     scales: Mutex<Scales>,
     collections: Mutex<Collections>,
     pub(super) others: OtherFiles,
@@ -60,7 +60,7 @@ pub(super) struct Sizes {
 
 /// A cache of nodes and blocks, by address and length.
 #[derive(Default)]
-struct Kept {
+struct BlockCache {
     blocks: HashMap<(u64, u64), Arc<[u8]>>,
     bytes: usize,
 }
@@ -73,7 +73,7 @@ impl H5File {
             base: 0,
             sizes: Sizes { address: 8, length: 8 },
             root: 0,
-            kept: Mutex::default(),
+            cache: Mutex::default(),
             scales: Mutex::default(),
             collections: Mutex::default(),
             others,
@@ -146,7 +146,7 @@ impl H5File {
             let at = at + done as u64;
             // the first bytes came with the first request
             let (start, len) = if at < FIRST { (0, FIRST) } else { (at / PAGE * PAGE, PAGE) };
-            let page = self.kept(start, len, || {
+            let page = self.cached(start, len, || {
                 let mut page = vec![0; len.min(self.source.len() - start) as usize];
                 self.read(start, &mut page)?;
                 Ok(page)
@@ -165,22 +165,24 @@ impl H5File {
     }
 
     /// Return bytes from the cache, by address and length; otherwise read and cache them.
-    fn kept(
+    fn cached(
         &self,
         address: u64,
         len: u64,
         read: impl FnOnce() -> Result<Vec<u8>, Hdf5Error>,
     ) -> Result<Arc<[u8]>, Hdf5Error> {
-        if let Some(block) = lock(&self.kept).blocks.get(&(address, len)) {
+        if let Some(block) = lock(&self.cache).blocks.get(&(address, len)) {
             return Ok(Arc::clone(block));
         }
         let block: Arc<[u8]> = read()?.into();
-        let mut kept = lock(&self.kept);
-        if kept.bytes.saturating_add(block.len()) > MOST_KEPT {
-            *kept = Kept::default();
+        let mut cache = lock(&self.cache);
+        if cache.bytes.saturating_add(block.len()) > MOST_CACHED {
+            *cache = BlockCache::default();
         }
-        if block.len() <= MOST_KEPT && kept.blocks.insert((address, len), block.clone()).is_none() {
-            kept.bytes += block.len();
+        if block.len() <= MOST_CACHED
+            && cache.blocks.insert((address, len), block.clone()).is_none()
+        {
+            cache.bytes += block.len();
         }
         Ok(block)
     }
@@ -194,7 +196,7 @@ impl H5File {
         signature: &[u8],
         is_summed: bool,
     ) -> Result<Arc<[u8]>, Hdf5Error> {
-        self.kept_block(address, len, || {
+        self.cached_block(address, len, || {
             let bytes = self.bytes(address, len)?;
             if !bytes.starts_with(signature) {
                 let name = String::from_utf8_lossy(signature);
@@ -208,14 +210,14 @@ impl H5File {
     }
 
     /// Read bytes from an address through the cache, by address and a number.
-    pub(super) fn kept_block(
+    pub(super) fn cached_block(
         &self,
         address: u64,
         number: u64,
         read: impl FnOnce() -> Result<Vec<u8>, Hdf5Error>,
     ) -> Result<Arc<[u8]>, Hdf5Error> {
         // a key other than a page's at this address
-        self.kept(!address, number, read)
+        self.cached(!address, number, read)
     }
 
     /// Register the dataset at an address as a dimension scale, with its name and netCDF's identifier.
@@ -265,8 +267,8 @@ impl H5File {
 }
 
 /// Lock a cache. A panic of another thread does not matter: the cache is always consistent.
-fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(cache: &Mutex<T>) -> MutexGuard<'_, T> {
+    cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Superblock {

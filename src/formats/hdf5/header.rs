@@ -44,7 +44,7 @@ impl Header {
     pub(super) fn read(file: &H5File, address: u64) -> Result<Header, Hdf5Error> {
         let mut messages = Vec::new();
         let mut has_attributes = false;
-        let mut kept = 0;
+        let mut total = 0;
         each_message(file, address, &mut |message, bytes| {
             match message.kind {
                 kind::ATTRIBUTE => has_attributes = true,
@@ -54,8 +54,8 @@ impl Header {
                 | kind::ATTRIBUTE_INFO => {
                     has_attributes |= message.kind == kind::ATTRIBUTE_INFO
                         && super::attributes::is_dense(file, bytes);
-                    kept += bytes.len();
-                    if kept > MOST_KEPT {
+                    total += bytes.len();
+                    if total > MOST_KEPT {
                         return Err(damaged("the header of an object has more than 32 MiB"));
                     }
                     messages.push(Message { data: bytes.to_vec(), ..message });

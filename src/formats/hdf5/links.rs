@@ -204,7 +204,7 @@ fn part(text: &[u8], (start, end): (u32, u32)) -> &[u8] {
 
 /// A reader of groups; the last ones are cached for paths of links.
 pub(super) struct Groups {
-    kept: Vec<(Arc<H5File>, u64, Arc<Links>)>,
+    recent: Vec<(Arc<H5File>, u64, Arc<Links>)>,
     /// The number of links that may still be read.
     left: usize,
     most: usize,
@@ -213,7 +213,7 @@ pub(super) struct Groups {
 impl Groups {
     /// A reader that reads at most `most` links.
     pub(super) fn new(most: usize) -> Groups {
-        Groups { kept: Vec::new(), left: most, most }
+        Groups { recent: Vec::new(), left: most, most }
     }
 
     /// Count steps; an error beyond the limit.
@@ -228,18 +228,18 @@ impl Groups {
         file: &Arc<H5File>,
         address: u64,
     ) -> Result<Arc<Links>, Hdf5Error> {
-        const KEPT: usize = 4;
-        let mut kept = self.kept.iter();
-        let known = kept.find(|(of, kept, _)| *kept == address && Arc::ptr_eq(of, file));
+        const MOST_GROUPS: usize = 4;
+        let mut recent = self.recent.iter();
+        let known = recent.find(|(of, start, _)| *start == address && Arc::ptr_eq(of, file));
         if let Some((.., links)) = known {
             return Ok(Arc::clone(links));
         }
         let links = Arc::new(Links::read(file, address)?);
         self.count(links.len() + 1)?;
-        if self.kept.len() == KEPT {
-            self.kept.remove(0);
+        if self.recent.len() == MOST_GROUPS {
+            self.recent.remove(0);
         }
-        self.kept.push((Arc::clone(file), address, Arc::clone(&links)));
+        self.recent.push((Arc::clone(file), address, Arc::clone(&links)));
         Ok(links)
     }
 

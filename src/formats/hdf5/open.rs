@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::formats::hdf5;
 use crate::formats::hdf5::SIGNATURE;
-use crate::input::{Container, Contents, Format, Input, RecognisedFile, Unreadable, kept};
+use crate::input::{Container, Contents, Format, Input, RecognisedFile, Unreadable, seekable};
 use crate::source::Source;
 
 /// HDF5, with netCDF 4.
@@ -29,7 +29,7 @@ fn follows_user_block(source: &dyn Source) -> bool {
 /// Read the list of datasets. A pipe is copied to a scratch file.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
-    let bytes = kept(bytes, progress)?;
+    let bytes = seekable(bytes, progress)?;
     let found = hdf5::contents(&bytes, location.path(), options.io);
     // a file cut short in the meantime is the reason for any fault of its content
     bytes.verify()?;

@@ -30,7 +30,7 @@ impl OldNode {
     ) -> Result<OldNode, Hdf5Error> {
         let front = 8 + 2 * file.sizes.address;
         // cached as one block, since each chunk is looked up in several nodes
-        let bytes = file.kept_block(address, key as u64, || {
+        let bytes = file.cached_block(address, key as u64, || {
             let mut bytes = file.bytes(address, front as u64)?;
             let count = usize::from(u16::from_le_bytes([bytes[6], bytes[7]]));
             if !bytes.starts_with(b"TREE") {

@@ -2,7 +2,7 @@
 
 use super::{begins, read};
 use crate::error::Error;
-use crate::input::{Contents, Format, Input, RecognisedFile, kept};
+use crate::input::{Contents, Format, Input, RecognisedFile, seekable};
 
 /// netCDF 3, in all three versions.
 pub(crate) static FORMAT: Format = Format::new("netcdf3", begins, open);
@@ -10,7 +10,7 @@ pub(crate) static FORMAT: Format = Format::new("netcdf3", begins, open);
 /// Read the variables. A pipe is stored in scratch.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, progress, .. } = file;
-    let bytes = kept(bytes, progress)?;
+    let bytes = seekable(bytes, progress)?;
     let found = read(&bytes);
     // a file truncated meanwhile is the cause of any other error
     bytes.verify()?;

@@ -4,7 +4,7 @@ use super::{NpyError, read};
 use crate::error::Error;
 use crate::formats::open::{open_headed, read_header};
 use crate::formats::pickle;
-use crate::input::{Input, RecognisedFile, kept};
+use crate::input::{Input, RecognisedFile, seekable};
 use crate::source::{Opened, Stream};
 
 /// Read the header, and the pickle behind it where there is one.
@@ -22,7 +22,7 @@ pub(super) fn open(mut file: RecognisedFile<'_>) -> Result<Input, Error> {
     };
     match (objects, &file.bytes) {
         (Some(&NpyError::Objects { start, .. }), _) => {
-            pickle::open_objects(location, kept(file.bytes, file.progress)?, start)
+            pickle::open_objects(location, seekable(file.bytes, file.progress)?, start)
         }
         (_, Opened::Random(_)) => Ok(Input::of_file(location, file.bytes, header?)),
         // it is read from the stream itself

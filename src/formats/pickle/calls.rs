@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use super::globals::{ElementType, Global, Rebuild};
-use super::items::{KeptItem, SharedKind, SharedValue};
+use super::items::{PickleItem, SharedKind, SharedValue};
 use super::machine::{Keeps, PickleMachine};
 use super::ops::{PickleOps, damaged};
 use super::tensors::{TorchStorage, TorchTensor};
@@ -122,7 +122,7 @@ impl PickleMachine {
         let keys = (0..items.len()).map(|position| Some(PickleValue::Int(position as i64)));
         let held = [(None, function)].into_iter().chain(keys.zip(items));
         for (key, value) in held.chain(named.as_ref().map(|named| (None, named))) {
-            if self.is_kept(value) {
+            if self.may_hold_tensors(value) {
                 self.keep_item(object, key, value.clone());
             }
         }
@@ -143,7 +143,7 @@ impl PickleMachine {
         };
         let from = self.shared.get(at)?;
         let mut values = Vec::new();
-        for KeptItem { key, value } in from.kept() {
+        for PickleItem { key, value } in from.items() {
             match (is_dict, from.kind, value) {
                 (false, SharedKind::List, value) => values.push(value),
                 (true, SharedKind::Dict, value) => values.extend([key?, value]),
@@ -157,8 +157,8 @@ impl PickleMachine {
                         return None;
                     }
                     // else nothing in it is a tensor
-                    if pair.kept_len() == 2 {
-                        values.extend(pair.kept().map(|item| item.value));
+                    if pair.packed_len() == 2 {
+                        values.extend(pair.items().map(|item| item.value));
                     }
                 }
                 _ => return None,
@@ -169,7 +169,7 @@ impl PickleMachine {
 
     fn push_copy(&mut self, is_dict: bool, values: Vec<PickleValue>) -> Result<(), Cause> {
         // what is copied counts, whether it is kept or not: a pickle may copy it again and again
-        self.kept += values.len();
+        self.items += values.len();
         let kind = if is_dict { SharedKind::Dict } else { SharedKind::List };
         self.stack.push(PickleValue::Empty(kind));
         match kind {

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use super::PickleError;
 use super::globals::{ArrayCall, ElementType, Global};
-use super::items::{KeptItem, SharedKind, SharedValue};
+use super::items::{PickleItem, SharedKind, SharedValue};
 use super::value::PickleValue;
 use crate::dtype::{DType, Endian};
 use crate::formats::npy::{self, DescrError, PyLiteral};
@@ -176,11 +176,11 @@ fn structure(
 ) -> Result<BuiltDType, PickleError> {
     let wrong = || ArrayCall::DType.wrong();
     let unlike = |what: &'static str| PickleError::DType(what.into());
-    let of_name = |KeptItem { key, value }| match key {
+    let of_name = |PickleItem { key, value }| match key {
         Some(PickleValue::Text(name)) => Some((name, value)),
         _ => None,
     };
-    let fields: HashMap<_, _> = fields.kept().filter_map(of_name).collect();
+    let fields: HashMap<_, _> = fields.items().filter_map(of_name).collect();
     let padding = |len: u64| {
         let parts = [String::new(), format!("|V{len}")].map(PyLiteral::Str);
         PyLiteral::Tuple(parts.into())

@@ -12,25 +12,25 @@ pub(crate) struct SharedValue {
     pub(crate) kind: SharedKind,
     pub(crate) len: u64,
     /// Nothing for most of them, of which there may be many.
-    pub(crate) kept: Option<Box<KeptItems>>,
+    pub(crate) items: Option<Box<PackedItems>>,
     pub(crate) is_visited: bool,
 }
 
 impl SharedValue {
     pub(crate) fn new(kind: SharedKind) -> SharedValue {
-        SharedValue { kind, len: 0, kept: None, is_visited: false }
+        SharedValue { kind, len: 0, items: None, is_visited: false }
     }
 
     pub(crate) fn keep(&mut self, key: Option<PickleValue>, value: PickleValue) {
-        self.kept.get_or_insert_default().push(key, value);
+        self.items.get_or_insert_default().push(key, value);
     }
 
-    pub(crate) fn kept_len(&self) -> usize {
-        self.kept.as_ref().map_or(0, |kept| kept.len)
+    pub(crate) fn packed_len(&self) -> usize {
+        self.items.as_ref().map_or(0, |items| items.len)
     }
 
-    pub(crate) fn kept(&self) -> impl Iterator<Item = KeptItem> {
-        self.kept.iter().flat_map(|kept| kept.iter())
+    pub(crate) fn items(&self) -> impl Iterator<Item = PickleItem> {
+        self.items.iter().flat_map(|items| items.iter())
     }
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum SharedKind {
 
 /// An item of a list, with its position, or of a dict.
 #[derive(Clone, Debug)]
-pub(crate) struct KeptItem {
+pub(crate) struct PickleItem {
     /// Without one, `value` holds the attributes of an object.
     pub(crate) key: Option<PickleValue>,
     pub(crate) value: PickleValue,
@@ -59,7 +59,7 @@ pub(crate) struct KeptItem {
 /// Texts and tensors stand behind their lengths. What has no kind of its own stands among `others`, by its place
 /// there.
 #[derive(Debug, Default)]
-pub(crate) struct KeptItems {
+pub(crate) struct PackedItems {
     len: usize,
     /// Blocks of whole items, each of which is let go of when its items have been visited.
     full: Vec<Vec<u8>>,
@@ -82,7 +82,7 @@ const OTHER: u8 = 3;
 const SHARED: u8 = 1;
 const TENSOR: u8 = 2;
 
-impl KeptItems {
+impl PackedItems {
     fn push(&mut self, key: Option<PickleValue>, value: PickleValue) {
         let start = self.last.len();
         self.last.push(0);
@@ -127,11 +127,13 @@ impl KeptItems {
         OTHER
     }
 
-    fn iter(&self) -> impl Iterator<Item = KeptItem> {
+    fn iter(&self) -> impl Iterator<Item = PickleItem> {
         let other = |at: usize| self.others[at].clone();
         self.full.iter().chain([&self.last]).flat_map(move |block| {
             let mut rest = block.as_slice();
-            std::iter::from_fn(move || (!rest.is_empty()).then(|| KeptItem::read(&mut rest, other)))
+            std::iter::from_fn(move || {
+                (!rest.is_empty()).then(|| PickleItem::read(&mut rest, other))
+            })
         })
     }
 
@@ -143,7 +145,7 @@ impl KeptItems {
     /// The bytes that it takes in memory, besides what `others` hold.
     pub(crate) fn bytes(&self) -> usize {
         let full = self.full.iter().map(Vec::capacity).sum::<usize>();
-        size_of::<KeptItems>()
+        size_of::<PackedItems>()
             + full
             + self.last.capacity()
             + self.others.capacity() * size_of::<PickleValue>()
@@ -156,9 +158,9 @@ fn is_copied<T: ?Sized>(owned: &Rc<T>) -> bool {
     Rc::strong_count(owned) == 1 || size_of_val::<T>(owned) <= COPIED
 }
 
-impl KeptItem {
+impl PickleItem {
     /// Take an item off the front of a block, whose other values are handed out by their places.
-    fn read(rest: &mut &[u8], mut other: impl FnMut(usize) -> PickleValue) -> KeptItem {
+    fn read(rest: &mut &[u8], mut other: impl FnMut(usize) -> PickleValue) -> PickleItem {
         let kinds = take_bytes(rest, 1)[0];
         let mut other = |rest: &mut &[u8]| other(take_number(rest) as usize);
         let key = match kinds & 0xf {
@@ -179,7 +181,7 @@ impl KeptItem {
             }
             _ => other(rest),
         };
-        KeptItem { key, value }
+        PickleItem { key, value }
     }
 }
 
@@ -191,7 +193,7 @@ fn take_bytes<'a>(rest: &mut &'a [u8], len: u64) -> &'a [u8] {
 }
 
 /// Items one after the other, of which those that were taken take no memory any more.
-pub(crate) struct ItemsLeft {
+pub(crate) struct RemainingItems {
     blocks: std::vec::IntoIter<Vec<u8>>,
     block: Vec<u8>,
     /// How many bytes of the block have been taken.
@@ -199,21 +201,21 @@ pub(crate) struct ItemsLeft {
     others: Vec<PickleValue>,
 }
 
-impl IntoIterator for KeptItems {
-    type Item = KeptItem;
-    type IntoIter = ItemsLeft;
+impl IntoIterator for PackedItems {
+    type Item = PickleItem;
+    type IntoIter = RemainingItems;
 
-    fn into_iter(mut self) -> ItemsLeft {
+    fn into_iter(mut self) -> RemainingItems {
         self.full.push(self.last);
         let blocks = self.full.into_iter();
-        ItemsLeft { blocks, block: Vec::new(), taken: 0, others: self.others }
+        RemainingItems { blocks, block: Vec::new(), taken: 0, others: self.others }
     }
 }
 
-impl Iterator for ItemsLeft {
-    type Item = KeptItem;
+impl Iterator for RemainingItems {
+    type Item = PickleItem;
 
-    fn next(&mut self) -> Option<KeptItem> {
+    fn next(&mut self) -> Option<PickleItem> {
         while self.taken == self.block.len() {
             self.block = self.blocks.next()?;
             self.taken = 0;
@@ -221,7 +223,7 @@ impl Iterator for ItemsLeft {
         let mut rest = &self.block[self.taken..];
         let others = &mut self.others;
         let other = |at: usize| std::mem::replace(&mut others[at], PickleValue::None);
-        let item = KeptItem::read(&mut rest, other);
+        let item = PickleItem::read(&mut rest, other);
         self.taken = self.block.len() - rest.len();
         Some(item)
     }
@@ -247,20 +249,20 @@ mod tests {
                 1 => PickleValue::Tensor(vec![number as u8; 20].into()),
                 _ => PickleValue::Tensor(Rc::clone(&tensor)),
             };
-            KeptItem { key, value }
+            PickleItem { key, value }
         };
         let mut items = SharedValue::new(SharedKind::Dict);
         for number in 0..30_000 {
-            let KeptItem { key, value } = item(number);
+            let PickleItem { key, value } = item(number);
             items.keep(key, value);
         }
-        assert_eq!(items.kept_len(), 30_000);
+        assert_eq!(items.packed_len(), 30_000);
         let expected = || (0..30_000).map(|number| format!("{:?}", item(number)));
-        assert!(items.kept().map(|item| format!("{item:?}")).eq(expected()));
-        let kept = items.kept.unwrap();
-        assert!(!kept.full.is_empty());
+        assert!(items.items().map(|item| format!("{item:?}")).eq(expected()));
+        let items = items.items.unwrap();
+        assert!(!items.full.is_empty());
         // what others own is not copied, however often it stands there
-        assert!(kept.bytes() < 30_000 * size_of::<KeptItem>());
-        assert!(kept.into_iter().map(|item| format!("{item:?}")).eq(expected()));
+        assert!(items.bytes() < 30_000 * size_of::<PickleItem>());
+        assert!(items.into_iter().map(|item| format!("{item:?}")).eq(expected()));
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::globals::Global;
-use super::items::{KeptItem, KeptItems, SharedKind, SharedValue};
+use super::items::{PackedItems, PickleItem, SharedKind, SharedValue};
 use super::ops::{Operands, PickleOp, PickleOps, damaged};
 use super::texts::Decoded;
 use super::value::{PickleValue, TupleValue, ValueWeight};
@@ -66,7 +66,7 @@ pub(crate) struct PickleMachine {
     pub(super) memoized: u32,
     pub(super) shared: Vec<SharedValue>,
     /// How many items all lists and dicts have.
-    pub(super) kept: usize,
+    pub(super) items: usize,
     /// How many bytes of values have been made.
     pub(super) made_bytes: usize,
     /// When all that are left are weighed.
@@ -116,7 +116,7 @@ impl PickleMachine {
             most_bytes: MAX_BYTES + (len.min(MAX_PICKLE) / 4) as usize,
             memoized: 0,
             shared: Vec::new(),
-            kept: 0,
+            items: 0,
             made_bytes: 0,
             weighed_at: WEIGHED_EVERY,
             opaque: BTreeSet::new(),
@@ -138,7 +138,7 @@ impl PickleMachine {
                 op => self.step(op, ops)?,
             }
             let values = self.stack.len().max(self.marks.len());
-            if values > MAX_VALUES || self.shared.len() + self.kept > MAX_VALUES {
+            if values > MAX_VALUES || self.shared.len() + self.items > MAX_VALUES {
                 return Err(PickleError::Many(MAX_VALUES).into());
             }
             self.check_bytes()?;
@@ -149,7 +149,7 @@ impl PickleMachine {
     /// is weighed now and then.
     fn check_bytes(&mut self) -> Result<(), Cause> {
         self.made_bytes += size_of::<PickleValue>();
-        if self.made_bytes + self.kept * size_of::<KeptItem>() < self.weighed_at {
+        if self.made_bytes + self.items * size_of::<PickleItem>() < self.weighed_at {
             return Ok(());
         }
         let mut weight = ValueWeight::new(self.most_bytes);
@@ -160,16 +160,16 @@ impl PickleMachine {
         weight.add(self.memo.capacity() * (size_of::<(u32, PickleValue)>() + 1));
         weight.add(self.shared.capacity() * size_of::<SharedValue>());
         weight.add(self.storages.capacity() * (size_of::<(Rc<str>, Option<u64>)>() + 1));
-        let kept = || self.shared.iter().filter_map(|value| value.kept.as_deref());
-        kept().for_each(|kept| {
-            weight.add(kept.bytes());
+        let items = || self.shared.iter().filter_map(|value| value.items.as_deref());
+        items().for_each(|items| {
+            weight.add(items.bytes());
         });
-        let kept = kept().flat_map(KeptItems::others);
-        let mut all = self.stack.iter().chain(self.memo.values()).chain(kept);
+        let items = items().flat_map(PackedItems::others);
+        let mut all = self.stack.iter().chain(self.memo.values()).chain(items);
         if !all.all(|value| weight.add_value(value)) {
             return Err(PickleError::Large(self.most_bytes).into());
         }
-        self.weighed_at = self.made_bytes + self.kept * size_of::<KeptItem>() + WEIGHED_EVERY;
+        self.weighed_at = self.made_bytes + self.items * size_of::<PickleItem>() + WEIGHED_EVERY;
         Ok(())
     }
 
@@ -350,13 +350,13 @@ impl PickleMachine {
     }
 
     /// Whether an item of a list, a dict or an object is kept.
-    pub(super) fn is_kept(&self, value: &PickleValue) -> bool {
+    pub(super) fn may_hold_tensors(&self, value: &PickleValue) -> bool {
         self.keeps == Keeps::Values || value.has_tensors()
     }
 
     /// Keep an item of a list, a dict or an object.
     pub(super) fn keep_item(&mut self, at: usize, key: Option<PickleValue>, value: PickleValue) {
-        self.kept += 1;
+        self.items += 1;
         self.shared[at].keep(key, value);
     }
 
@@ -368,7 +368,7 @@ impl PickleMachine {
             // a list may be a pair, of which a dict is made
             let is_key =
                 position == 0 && matches!(value, PickleValue::Text(_) | PickleValue::Int(_));
-            if self.is_kept(&value) || is_key {
+            if self.may_hold_tensors(&value) || is_key {
                 self.keep_item(list, Some(PickleValue::Int(position as i64)), value);
             }
         }
@@ -381,7 +381,7 @@ impl PickleMachine {
         while let Some(key) = items.next() {
             let value = items.next().ok_or_else(|| damaged("a key has no value"))?;
             self.shared[dict].len += 1;
-            if self.is_kept(&value) {
+            if self.may_hold_tensors(&value) {
                 self.keep_item(dict, Some(key), value);
             }
         }
@@ -399,7 +399,7 @@ impl PickleMachine {
             }
             PickleValue::ArrayDType(dtype) => {
                 let dtype = Rc::clone(dtype);
-                self.kept += dtype.build(&state, &self.shared);
+                self.items += dtype.build(&state, &self.shared);
                 self.made_bytes += dtype.bytes();
                 return Ok(());
             }
@@ -423,7 +423,7 @@ impl PickleMachine {
                     self.keep_item(object, None, value.clone());
                 }
             }
-            _ if !self.is_kept(&state) => {}
+            _ if !self.may_hold_tensors(&state) => {}
             _ => {
                 let is_tensor =
                     matches!(state, PickleValue::Tensor(_) | PickleValue::Unreadable(_));

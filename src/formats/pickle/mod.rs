@@ -150,7 +150,7 @@ impl Made {
         let axes = shape.to_vec();
         let inner = match list {
             PickleValue::Shared(at) if axes.is_empty() => {
-                let first = self.shared.get(*at).and_then(|list| list.kept().next());
+                let first = self.shared.get(*at).and_then(|list| list.items().next());
                 first.map_or(PickleValue::Plain, |item| item.value)
             }
             list => list.clone(),

@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 use super::PickleError;
 use super::arrays::NumpyArray;
-use super::items::{ItemsLeft, KeptItem, KeptItems, SharedValue};
+use super::items::{PackedItems, PickleItem, RemainingItems, SharedValue};
 use super::machine::MAX_DEPTH;
 use super::tensors::TorchTensor;
 use super::value::{PickleValue, TupleValue};
@@ -57,16 +57,16 @@ struct WalkLevel {
 
 /// The rest of a list, dict or tuple during a walk.
 enum WalkItems {
-    Kept(ItemsLeft),
+    Items(RemainingItems),
     Tuple(Rc<TupleValue>, usize),
 }
 
 impl Iterator for WalkItems {
-    type Item = KeptItem;
+    type Item = PickleItem;
 
-    fn next(&mut self) -> Option<KeptItem> {
+    fn next(&mut self) -> Option<PickleItem> {
         match self {
-            WalkItems::Kept(kept) => kept.next(),
+            WalkItems::Items(items) => items.next(),
             WalkItems::Tuple(tuple, next) => {
                 let value = match Rc::get_mut(tuple) {
                     Some(own) => std::mem::replace(own.items.get_mut(*next)?, PickleValue::None),
@@ -74,7 +74,7 @@ impl Iterator for WalkItems {
                 };
                 let key = Some(PickleValue::Int(*next as i64));
                 *next += 1;
-                Some(KeptItem { key, value })
+                Some(PickleItem { key, value })
             }
         }
     }
@@ -95,9 +95,9 @@ impl Unvisited {
                 if std::mem::replace(&mut shared.is_visited, true) {
                     return None;
                 }
-                Some(WalkItems::Kept(shared.kept.take().unwrap_or_default().into_iter()))
+                Some(WalkItems::Items(shared.items.take().unwrap_or_default().into_iter()))
             }
-            PickleValue::Empty(_) => Some(WalkItems::Kept(KeptItems::default().into_iter())),
+            PickleValue::Empty(_) => Some(WalkItems::Items(PackedItems::default().into_iter())),
             PickleValue::Tuple(tuple) if tuple.has_tensors => {
                 // one owner: one place
                 let is_new = Rc::strong_count(&tuple) == 1
@@ -177,7 +177,7 @@ impl NameWalk {
         loop {
             let Some(level) = self.levels.last_mut() else { return Ok(None) };
             self.path.truncate(level.path);
-            let Some(KeptItem { key, value }) = level.items.next() else {
+            let Some(PickleItem { key, value }) = level.items.next() else {
                 self.levels.pop();
                 continue;
             };

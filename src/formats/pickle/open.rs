@@ -13,7 +13,7 @@ use crate::error::{Cause, Error};
 use crate::formats::archive::Archive;
 use crate::formats::torch;
 use crate::input::{
-    Container, Contents, Format, Input, Location, OpenOptions, RecognisedFile, Unreadable, kept,
+    Container, Contents, Format, Input, Location, OpenOptions, RecognisedFile, Unreadable, seekable,
 };
 use crate::source::{Advice, Reader, Source};
 
@@ -52,7 +52,7 @@ fn is_unmarked(source: &dyn Source) -> bool {
 /// Find the arrays in the object. A pipe is kept in a temporary file.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
-    open_all(location, kept(bytes, progress)?, options)
+    open_all(location, seekable(bytes, progress)?, options)
 }
 
 /// Find the arrays in the object of a file.

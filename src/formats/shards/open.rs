@@ -232,9 +232,9 @@ impl OpenShards {
         }
         opened.settle_left_out(&left_out)?;
         if !dropped.is_empty() {
-            let kept = opened.tensors.iter().enumerate();
-            let kept = kept.filter(|(at, _)| dropped.binary_search(at).is_err());
-            opened.tensors = kept.map(|(_, tensor)| tensor).collect();
+            let rest = opened.tensors.iter().enumerate();
+            let rest = rest.filter(|(at, _)| dropped.binary_search(at).is_err());
+            opened.tensors = rest.map(|(_, tensor)| tensor).collect();
         }
         Ok(opened)
     }

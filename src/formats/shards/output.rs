@@ -36,7 +36,7 @@ pub(crate) struct FolderFiles {
 /// The files of an existing folder that an output removes.
 pub(crate) enum OldFiles {
     /// Existing files with the names of new ones.
-    Kept,
+    None,
     /// The shards of an index as well, whatever their names.
     OfIndex,
     /// All, in a folder of which this is true; another one is refused.
@@ -98,17 +98,17 @@ fn shards_of(tensors: &Entries, size: Option<u64>) -> Result<Vec<Shard>, LayoutF
 fn lay_out(request: &Request<'_>) -> Result<Box<dyn OutputLayout>, Cause> {
     let tensors = request.tensors;
     let input = request.checkpoint;
-    let kept = input.filter(|_| request.shard_size.is_none());
-    let is_one = request.shard_size.is_none() && kept.is_none();
+    let original = input.filter(|_| request.shard_size.is_none());
+    let is_one = request.shard_size.is_none() && original.is_none();
     let size = if is_one { Some(u64::MAX) } else { request.shard_size };
     let shards = shards_of(tensors, size)?;
     let mut files = Vec::with_capacity(shards.len());
     let mut end = 0u64;
     for (number, Shard { tensors: range, bytes, part }) in shards.iter().enumerate() {
-        let (name, metadata) = match kept {
-            Some(kept) => {
-                let metadata = request.change.of(&kept.metadata[*part]);
-                (of_safetensors(&kept.index.files[*part]), metadata)
+        let (name, metadata) = match original {
+            Some(original) => {
+                let metadata = request.change.of(&original.metadata[*part]);
+                (of_safetensors(&original.index.files[*part]), metadata)
             }
             None if is_one => (ONE.to_owned(), request.change.of(&request.metadata.texts)),
             None => {
@@ -136,9 +136,10 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn OutputLayout>, Cause> {
     let others = request.files.iter().filter(|file| file.name != INDEX);
     files.extend(others.map(|file| beside(file.name.clone(), Header::Copy(file.clone()))));
     if !is_one {
-        files.push(beside(of_safetensors(kept.map_or(INDEX, |kept| &kept.name)), index));
+        files
+            .push(beside(of_safetensors(original.map_or(INDEX, |original| &original.name)), index));
     }
-    let old = if size.is_some() { OldFiles::OfIndex } else { OldFiles::Kept };
+    let old = if size.is_some() { OldFiles::OfIndex } else { OldFiles::None };
     Ok(Box::new(FolderFiles { files, old }))
 }
 
@@ -192,7 +193,7 @@ impl OutputLayout for FolderFiles {
         let files: Vec<_> =
             files.map(|file| (&*file.name, file.len(), file.header.mode())).collect();
         let old = match self.old {
-            OldFiles::Kept => Ok(Vec::new()),
+            OldFiles::None => Ok(Vec::new()),
             OldFiles::OfIndex => old_shards(path),
             OldFiles::AllIf(goes) => {
                 return Ok(Box::new(FolderSink::create_whole(path, &files, goes, options)?));

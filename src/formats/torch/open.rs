@@ -15,7 +15,7 @@ use crate::formats::archive::{Archive, MemberStart};
 use crate::formats::npz::{Member, Members};
 use crate::formats::pickle::{self, Pickle, StoragePlace, StoredBytes, input_of};
 use crate::formats::torch::{self, TorchError, TorchFolder, of_torch};
-use crate::input::{Format, Input, Location, RecognisedFile, kept};
+use crate::input::{Format, Input, Location, RecognisedFile, seekable};
 use crate::source::{Advice, Reader};
 
 /// The longest text that says a byte order, in bytes; one that is longer says none.
@@ -112,7 +112,7 @@ pub(crate) static FORMAT: Format = Format::new("pytorch", torch::begins_old, ope
 
 fn open_old(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
-    let bytes = kept(bytes, progress)?;
+    let bytes = seekable(bytes, progress)?;
     let mut archive = Archive::new(Arc::clone(&bytes))?;
     let found = torch::read_old(bytes.as_ref(), &mut |decoded| archive.place_decoded(decoded));
     bytes.verify()?;

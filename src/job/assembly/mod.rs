@@ -422,7 +422,7 @@ impl<'a> Assembly<'a> {
             if is_of_one {
                 most = temporary_bytes(input, takes, workers)?;
             }
-            for take in takes.iter().filter(|take| take.region.is_kept()) {
+            for take in takes.iter().filter(|take| take.region.is_spooled()) {
                 most = most.max(temporary_bytes(input, slice::from_ref(take), workers)?);
             }
             Ok(())

@@ -54,9 +54,9 @@ impl Assembly<'_> {
         if self.rest.is_none() {
             return Ok(0);
         }
-        let mut kept = self.wanted(to);
-        kept.retain(|wanted| !wanted.is_joined);
-        let reads: u64 = self.takes(self.inputs.first(), to, &kept)?.iter().map(Take::reads).sum();
+        let mut rest = self.wanted(to);
+        rest.retain(|wanted| !wanted.is_joined);
+        let reads: u64 = self.takes(self.inputs.first(), to, &rest)?.iter().map(Take::reads).sum();
         Ok(reads * (self.inputs.locations.len() as u64 - 1))
     }
 
@@ -68,13 +68,13 @@ impl Assembly<'_> {
         progress: &Progress,
     ) -> Result<(), Error> {
         let Some(Rest { lacking }) = &self.rest else { return Ok(()) };
-        let mut kept = Vec::new();
+        let mut rest = Vec::new();
         for (tensor, slot) in self.slots(to) {
             if let ([number], None) = self.members.of(tensor) {
-                kept.push((slot.start, *number as usize, slot.window()));
+                rest.push((slot.start, *number as usize, slot.window()));
             }
         }
-        kept.sort_by_key(|(start, ..)| *start);
+        rest.sort_by_key(|(start, ..)| *start);
         for number in 1..self.inputs.locations.len() {
             let input = self.inputs.lend(number)?;
             if input.is_nameless() {
@@ -90,9 +90,9 @@ impl Assembly<'_> {
             let is_lacking = |&at: &usize| name(at).is_some_and(|name| lacking.contains(name));
             apart.extend(all.clone().filter(is_lacking));
             let mut found = BTreeSet::new();
-            for kept in kept.chunks(TOGETHER) {
-                let mut pairs = Vec::with_capacity(kept.len());
-                for (_, ours, window) in kept {
+            for rest in rest.chunks(TOGETHER) {
+                let mut pairs = Vec::with_capacity(rest.len());
+                for (_, ours, window) in rest {
                     let (at, pair) = self.pair(number, *ours, window.clone(), &input, &apart)?;
                     found.insert(at);
                     pairs.push(pair);

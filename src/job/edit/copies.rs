@@ -66,7 +66,7 @@ impl CopiedFolder {
     pub(super) fn of(input: &mut Input, output: &Output) -> Result<CopiedFolder, Error> {
         // a copy has what the input has
         input.note_unreadable(input.contents.tensors.len()..input.named_count())?;
-        let mut prepared = prepare_kept(input, output, false)?;
+        let mut prepared = prepare_unchanged(input, output, false)?;
         let whole = |number: usize, to: &OutputTensor, at: u64| {
             let tensor = input.contents.tensors.at(number);
             let whole = Selection::whole(&tensor.shape);
@@ -105,7 +105,7 @@ impl CopiedFolder {
 }
 
 /// An output with all tensors of an input, unchanged.
-fn prepare_kept(input: &Input, output: &Output, keeps_order: bool) -> Result<Prepared, Error> {
+fn prepare_unchanged(input: &Input, output: &Output, keeps_order: bool) -> Result<Prepared, Error> {
     let tensors = &input.contents.tensors;
     let mut preparation = output.begin_preparing(Arc::clone(tensors), input.checkpoint())?;
     preparation.keeps_order = keeps_order;
@@ -135,7 +135,7 @@ impl NewHeader {
     ) -> Result<NewHeader, Error> {
         let format = formats::of_plain(input.contents.format).unwrap_or(&raw::OUTPUT);
         let output = Output::new(copy.clone(), options.clone().format(format))?;
-        let mut prepared = prepare_kept(input, &output, true)?;
+        let mut prepared = prepare_unchanged(input, &output, true)?;
         let old = input.contents.header_len;
         let start = |prepared: &Prepared| prepared.layout.starts().next().map_or(0, |(_, at)| at);
         // the same offset, or the same in a later block, so that blocks are shared

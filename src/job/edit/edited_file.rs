@@ -30,7 +30,7 @@ impl EditedFile {
     }
 
     pub(super) fn is_looked_at(&self) -> bool {
-        self.edits.iter().all(|edit| edit.kept.is_some())
+        self.edits.iter().all(|edit| edit.spooled.is_some())
     }
 
     /// Check all that is read and where it is written, while the file is only read. Tensors are

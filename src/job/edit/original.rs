@@ -228,7 +228,7 @@ impl Original {
         tensor: &TensorInfo,
         written: &Range<u64>,
     ) -> Result<(), Error> {
-        self.check_kept(input, tensor, written)?;
+        self.check_spooled(input, tensor, written)?;
         let Range { start, end } = tensor.data();
         if let Some(source) = input.random()
             && tensor.part() > 0
@@ -245,7 +245,7 @@ impl Original {
 
     /// Refuse a tensor that lies in the bytes that are to be changed, or in the output. Its input
     /// is not a pipe, or has been spooled.
-    pub(super) fn check_kept(
+    pub(super) fn check_spooled(
         &self,
         input: &Input,
         tensor: &TensorInfo,

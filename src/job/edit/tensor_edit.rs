@@ -41,7 +41,7 @@ pub(super) struct TensorEdit {
     conversion: Conversion,
     place: WrittenTo,
     /// The bytes of the value, once it is known that they do not change.
-    pub(super) kept: Option<GatheredList>,
+    pub(super) spooled: Option<GatheredList>,
 }
 
 enum WrittenTo {
@@ -105,14 +105,14 @@ impl<'a> EditedSlice<'a> {
                 let scatter = Scatter::of(&layout_of(&tensor)?, indexed, from.runs(), conversion)?;
                 let written = written(&tensor, scatter.bytes());
                 index.lists.files().try_for_each(|(item, input, list)| {
-                    let kept = original.check_kept(input, list, &written);
-                    kept.map_err(|error| ListError { item, error })
+                    let spooled = original.check_spooled(input, list, &written);
+                    spooled.map_err(|error| ListError { item, error })
                 })?;
                 let listed = Listed { scatter, lists, indices: None, distribution: None };
                 WrittenTo::Listed(Box::new(listed))
             }
         };
-        Ok(TensorEdit { tensor, shape, value, conversion, place, kept: None })
+        Ok(TensorEdit { tensor, shape, value, conversion, place, spooled: None })
     }
 }
 
@@ -151,7 +151,7 @@ impl TensorEdit {
         let indices = Some(indices);
         let listed = Listed { scatter, lists: Vec::new(), indices, distribution: None };
         let place = WrittenTo::Listed(Box::new(listed));
-        Ok(TensorEdit { tensor, shape, value, conversion, place, kept: None })
+        Ok(TensorEdit { tensor, shape, value, conversion, place, spooled: None })
     }
 
     /// The written slice: its shape, and the dtype of the tensor.
@@ -169,13 +169,13 @@ impl TensorEdit {
     /// Check that all that is read is there and fits, while `original` is only read.
     pub(super) fn look(&mut self, original: &Original, progress: &Progress) -> Result<(), Error> {
         let written = written(&self.tensor, self.bytes());
-        let TensorEdit { value, place, kept, .. } = self;
+        let TensorEdit { value, place, spooled, .. } = self;
         if let WrittenTo::Listed(listed) = place
             && let Some(indices) = &mut listed.indices
         {
             listed.lists = vec![indices.keep(original, &written, progress)?];
         }
-        *kept = Some(value.keep(original, &written, progress)?);
+        *spooled = Some(value.keep(original, &written, progress)?);
         if let WrittenTo::Listed(listed) = place {
             listed.look(value, original.workers())?;
         }
@@ -198,7 +198,7 @@ impl TensorEdit {
         workers: &Workers,
         progress: &Progress,
     ) -> Result<(), Error> {
-        let Some(GatheredList { source, file }) = &self.kept else { return Ok(()) };
+        let Some(GatheredList { source, file }) = &self.spooled else { return Ok(()) };
         let source = source.as_ref();
         let conversion = self.conversion;
         let run = |source: &dyn Source, pieces: &dyn Pieces, conversion, sink: &dyn Sink| {

@@ -363,7 +363,7 @@ fn targets(
     for (number, (tensor, choice)) in first.contents.tensors.iter().zip(choices).enumerate() {
         let join = match choice {
             Choice::LeftOut => continue,
-            Choice::Kept => None,
+            Choice::Rest => None,
             Choice::Sliced => {
                 let axis = axes.next().expect("an axis for each tensor that is chosen");
                 let selection = options.index.resolve(&tensor);

@@ -103,9 +103,9 @@ impl<'a> Union<'a> {
         let mut wholes = HashSet::new();
         let joined = self.members.joined().map(|entry| self.name_of_entry(entry));
         let twice = joined.clone().find(|name| !wholes.insert(*name));
-        let kept = (0..self.members.len()).filter(|&entry| !self.members.is_joined(entry));
-        let mut kept = kept.map(|entry| self.name_of_entry(entry));
-        match twice.or_else(|| kept.find(|name| wholes.contains(name))) {
+        let rest = (0..self.members.len()).filter(|&entry| !self.members.is_joined(entry));
+        let mut rest = rest.map(|entry| self.name_of_entry(entry));
+        match twice.or_else(|| rest.find(|name| wholes.contains(name))) {
             Some(name) => Err(SelectFault::SameName(name.to_owned())),
             None => Ok(()),
         }

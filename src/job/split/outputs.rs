@@ -122,7 +122,7 @@ pub struct Split<'a> {
     /// The note about the first tensor whose parts have different lengths.
     uneven: Option<Error>,
     /// The bytes that are copied to scratch, and from there to the outputs.
-    kept_bytes: u64,
+    temporary_bytes: u64,
 }
 
 pub(super) struct PartTensor {
@@ -213,7 +213,7 @@ impl<'a> Split<'a> {
         let mut counts: Option<(u64, usize)> = None;
         let mut uneven = None;
         for (number, (tensor, choice)) in input.contents.tensors.iter().zip(choices).enumerate() {
-            if choice == Choice::Kept {
+            if choice == Choice::Rest {
                 let selection = Selection::whole(&tensor.shape);
                 tensors.push(PartTensor { number, source: 0, selection, axis: None });
             }
@@ -246,7 +246,8 @@ impl<'a> Split<'a> {
             return Err(error);
         }
         let inputs = vec![input];
-        let mut split = Split { options, inputs, tensors, count, bytes: 0, uneven, kept_bytes: 0 };
+        let mut split =
+            Split { options, inputs, tensors, count, bytes: 0, uneven, temporary_bytes: 0 };
         split.check_names()?;
         split.options.casts.refuse_unused(split.dtypes())?;
         split.choose()?;
@@ -271,21 +272,21 @@ impl<'a> Split<'a> {
         let mut takes = Vec::new();
         let mut contents = Tensors::default();
         let mut end = 0u64;
-        let mut kept_bytes = 0u64;
+        let mut temporary_bytes = 0u64;
         for target in &mut self.tensors {
             let tensor = &self.inputs[0].contents.tensors.at(target.number);
             let region = self.options.index.region(tensor, &target.selection, Order::C);
             let region =
                 region.map_err(|cause| self.inputs[0].failed_tensor(tensor, true, cause))?;
-            if region.gathered().is_none() && !region.is_kept() {
+            if region.gathered().is_none() && !region.is_spooled() {
                 continue;
             }
             let shape = target.selection.shape();
             let bytes = shape::byte_count(&shape, tensor.dtype.item_bits());
             let bytes = bytes.ok_or(LayoutFault::TooLarge)?;
-            if region.is_kept() {
+            if region.is_spooled() {
                 // once to scratch, and once from there to the output
-                kept_bytes = kept_bytes.saturating_add(bytes.saturating_mul(2));
+                temporary_bytes = temporary_bytes.saturating_add(bytes.saturating_mul(2));
             }
             takes.push(Take::new(tensor.part(), region, Conversion::None, end));
             target.number = contents.len();
@@ -299,7 +300,7 @@ impl<'a> Split<'a> {
         if takes.is_empty() {
             return Ok(());
         }
-        self.kept_bytes = kept_bytes;
+        self.temporary_bytes = temporary_bytes;
         let location = self.inputs[0].location.clone();
         let workers = self.options.to.workers();
         let copy = |job: &Writing<'_>| job.copy(&mut self.inputs[0], &takes);
@@ -412,7 +413,7 @@ impl Job for Split<'_> {
     fn describe(&mut self) -> Result<Vec<Planned>, Error> {
         let planned = |number| {
             let prepared = self.prepare(number)?;
-            Ok(Planned::new(&prepared, if number == 0 { self.kept_bytes } else { 0 }))
+            Ok(Planned::new(&prepared, if number == 0 { self.temporary_bytes } else { 0 }))
         };
         (0..self.count).map(planned).collect()
     }

@@ -25,7 +25,9 @@ use super::resolve::{FileAt, Resolved, resolve, resolve_from};
 use super::rights::RightsOf;
 use super::several::{FileInSpace, Files};
 use super::temp_name::without_signals;
-use super::{Draft, InPlaceFile, Old, Placed, Sink, SinkError, SinkOptions, SinkResult, Targets};
+use super::{
+    Draft, InPlaceFile, PlacedOutputs, Replaced, Sink, SinkError, SinkOptions, SinkResult, Targets,
+};
 use crate::os::fd::OwnedFd;
 use crate::os::fs::{Access, AtFlags, CWD, FileType, Mode, accessat, statat};
 use crate::os::io::Errno;
@@ -190,7 +192,7 @@ impl Draft for FolderSink {
         self.files.files.get(file).ok_or(SinkError::NotRegularFile)?.sink.patch()
     }
 
-    fn place(self: Box<Self>, _: Old) -> SinkResult<Placed> {
+    fn place(self: Box<Self>, _: Replaced) -> SinkResult<PlacedOutputs> {
         let Self { path, files: Files { files, .. }, place, replaced, removed, options } = *self;
         let folder = match place {
             FolderPlace::New(at) => return whole::place_new(files, at, replaced, options),
@@ -238,14 +240,16 @@ fn replace(
     removed: &[String],
     options: SinkOptions,
     in_folder: impl Fn(&Path, SinkError) -> SinkError,
-) -> SinkResult<Placed> {
-    let Some(FileInSpace { name, sink, .. }) = files.last() else { return Ok(Placed::default()) };
+) -> SinkResult<PlacedOutputs> {
+    let Some(FileInSpace { name, sink, .. }) = files.last() else {
+        return Ok(PlacedOutputs::default());
+    };
     let last = name.clone();
     let entry = sink.entry.clone();
     let take_away =
-        |at: FileAt| Placed::take_away(at).map_err(SinkError::os("cannot be put in place"));
+        |at: FileAt| PlacedOutputs::take_away(at).map_err(SinkError::os("cannot be put in place"));
     without_signals(|| {
-        let mut placed = Placed::default();
+        let mut placed = PlacedOutputs::default();
         if entry.old_mode.is_some() && options.force {
             placed = take_away(entry).map_err(|error| in_folder(&last, error))?;
         }
@@ -254,7 +258,7 @@ fn replace(
             placed.and(take_away(at)).map_err(|error| in_folder(name.as_ref(), error))
         })?;
         files.into_iter().try_fold(placed, |placed, FileInSpace { name, mut sink, .. }| {
-            let one = sink.seal().and_then(|()| sink.place(Old::Kept));
+            let one = sink.seal().and_then(|()| sink.place(Replaced::Saved));
             placed.and(one).map_err(|error| in_folder(&name, error))
         })
     })

@@ -18,14 +18,14 @@ use crate::os::io::{Errno, Result as OsResult, retry_on_intr};
 use crate::sink::resolve::Resolved;
 use crate::sink::rights::RightsOf;
 use crate::sink::temp_name::{TempKind, TempName};
-use crate::sink::{Placed, SinkError, SinkOptions, SinkResult, Targets, sync_file};
+use crate::sink::{PlacedOutputs, SinkError, SinkOptions, SinkResult, Targets, sync_file};
 
 pub trait FileTree: Send + Sync {
     /// Write a file. `name` includes the folders that it is in; no other thread writes this name.
     fn write(&self, name: &str, bytes: &[u8]) -> SinkResult<()>;
 
     /// Give the folder its name; for a folder that several processes write, the last process does so.
-    fn place(self: Box<Self>) -> SinkResult<Placed>;
+    fn place(self: Box<Self>) -> SinkResult<PlacedOutputs>;
 }
 
 /// A folder that grows under a temporary name. Dropping it removes all that is in it.
@@ -96,7 +96,7 @@ impl FileTree for FolderTree {
         sync_file(&file, self.options.fsync)
     }
 
-    fn place(self: Box<Self>) -> SinkResult<Placed> {
+    fn place(self: Box<Self>) -> SinkResult<PlacedOutputs> {
         let FolderTree { temp_name, fd, place, replaced, options, folders } = *self;
         if let (FolderPlace::Existing(old), Some((mode, _))) = (&place, replaced) {
             folders.take_rights(&fd, &old.fd)?;

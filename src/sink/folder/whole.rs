@@ -13,7 +13,7 @@ use crate::os::fs::{
 };
 use crate::os::io::{Errno, retry_on_intr};
 use crate::sink::file::FileSink;
-use crate::sink::placed::{BeforeRemoval, Placed, move_to_free, open_to_sync};
+use crate::sink::placed::{BeforeRemoval, PlacedOutputs, move_to_free, open_to_sync};
 use crate::sink::resolve::FileAt;
 use crate::sink::rights::RightsOf;
 use crate::sink::several::FileInSpace;
@@ -26,7 +26,7 @@ pub(super) struct PreparedFolder {
     temp_name: TempName,
     fd: Arc<OwnedFd>,
     mode: Mode,
-    kept: Vec<OsString>,
+    carried: Vec<OsString>,
 }
 
 fn failed<E: Into<std::io::Error>>(error: E) -> SinkError {
@@ -38,7 +38,7 @@ pub(super) fn place_new(
     at: FileAt,
     replaced: Option<ExistingFolder>,
     options: SinkOptions,
-) -> SinkResult<Placed> {
+) -> SinkResult<PlacedOutputs> {
     let is_tree = replaced.is_some() || files.iter().any(|file| file.name.components().count() > 1);
     let kind = match is_tree {
         true => TempKind::Tree,
@@ -69,7 +69,7 @@ pub(super) fn name_new(
     folder: &OwnedFd,
     at: FileAt,
     options: SinkOptions,
-) -> SinkResult<Placed> {
+) -> SinkResult<PlacedOutputs> {
     let dir = Arc::clone(&at.dir);
     let open = open_to_sync(&dir, options)?;
     let id = FileId::any(&fstat(folder).map_err(failed)?);
@@ -82,7 +82,7 @@ pub(super) fn name_new(
         Some(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => SinkError::FolderNotEmpty,
         _ => failed(error),
     })?;
-    let mut placed = Placed::new(at, id, temp_name.kind());
+    let mut placed = PlacedOutputs::new(at, id, temp_name.kind());
     open.into_iter().for_each(|open| placed.sync_later(Arc::clone(&dir), open));
     Ok(placed)
 }
@@ -107,18 +107,18 @@ pub(super) fn prepare(
         files.iter().any(|it| it.name == *name || temp_name(&it.sink))
     };
     let is_removed = |name: &OsString| removed.iter().any(|removed| **removed == **name);
-    let mut kept = folder.names()?;
-    kept.retain(|name| !is_ours(name) && !is_removed(name));
+    let mut carried = folder.names()?;
+    carried.retain(|name| !is_ours(name) && !is_removed(name));
     // after the exchange, this kind describes the old folder, with the files to be removed
-    let names = goes.map(OsString::from).chain(kept.iter().cloned()).collect();
+    let names = goes.map(OsString::from).chain(carried.iter().cloned()).collect();
     // nobody else may look into the folder before it has its rights
     let Ok((temp_name, fd)) = make(dir, TempKind::Folder(names), Mode::from_raw_mode(0o700)) else {
         return Ok(None);
     };
     let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
-    let prepared = PreparedFolder { temp_name, fd, mode, kept };
+    let prepared = PreparedFolder { temp_name, fd, mode, carried };
     let ready = prepared.take_rights(&RightsOf::replaced(dir, name))
-        && prepared.take_kept(&folder.fd)
+        && prepared.carry_over(&folder.fd)
         && (folder.is_empty || exchanges(dir));
     Ok(ready.then_some(prepared))
 }
@@ -130,7 +130,7 @@ pub(super) fn replace(
     prepared: PreparedFolder,
     removed: Vec<String>,
     options: SinkOptions,
-) -> SinkResult<Placed> {
+) -> SinkResult<PlacedOutputs> {
     let names = files.iter().map(|file| file.name.clone());
     let names: Vec<PathBuf> = names.chain(removed.into_iter().map(PathBuf::from)).collect();
     fill(files, &prepared.fd)?;
@@ -152,13 +152,13 @@ pub(super) fn exchange(
     at: FileAt,
     before_removal: Option<BeforeRemoval>,
     options: SinkOptions,
-) -> SinkResult<Placed> {
+) -> SinkResult<PlacedOutputs> {
     let dir = Arc::clone(&at.dir);
     let open = open_to_sync(&dir, options)?;
     let ours = FileId::any(&fstat(old).map_err(failed)?);
     // another folder may have been put there meanwhile
     let is_ours = |old: &Stat| if FileId::any(old) == ours { Ok(()) } else { Err(Errno::BUSY) };
-    let placed = without_signals(|| Placed::replace(temp_name, at, is_ours, before_removal));
+    let placed = without_signals(|| PlacedOutputs::replace(temp_name, at, is_ours, before_removal));
     let mut placed = placed.map_err(failed)?;
     open.into_iter().for_each(|open| placed.sync_later(Arc::clone(&dir), open));
     Ok(placed)
@@ -170,11 +170,11 @@ fn take_changes(old: &ExistingFolder, new: &OwnedFd, replaced: &[PathBuf]) -> bo
     let stat = |dir: &OwnedFd, name: &OsStr| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     old.names().unwrap_or_default().iter().all(|name| {
         let is_replaced = replaced.iter().any(|it| it == name);
-        let is_kept = matches!(
+        let stays = matches!(
             (stat(&old.fd, name), stat(new, name)),
             (Ok(was), Ok(is)) if FileId::any(&was) == FileId::any(&is)
         );
-        is_replaced || is_kept || renameat(&old.fd, name, new, name).is_ok()
+        is_replaced || stays || renameat(&old.fd, name, new, name).is_ok()
     })
 }
 
@@ -187,8 +187,8 @@ impl PreparedFolder {
     }
 
     /// Link all preserved files into the folder; returns false if one cannot be linked.
-    fn take_kept(&self, old: &OwnedFd) -> bool {
-        self.kept.iter().all(|name| {
+    fn carry_over(&self, old: &OwnedFd) -> bool {
+        self.carried.iter().all(|name| {
             let is_folder = statat(old, name, AtFlags::SYMLINK_NOFOLLOW)
                 .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
             !is_folder && linkat(old, name, &self.fd, name, AtFlags::empty()).is_ok()

@@ -23,8 +23,8 @@ use crate::sink::rights::RightsOf;
 use crate::sink::sharing::Space;
 use crate::sink::zip::MemberCrcs;
 use crate::sink::{
-    Draft, FileTree, Old, Placed, Sink, SinkError, SinkOptions, SinkResult, ZipLayout, end_within,
-    ignore_sigxfsz,
+    Draft, FileTree, PlacedOutputs, Replaced, Sink, SinkError, SinkOptions, SinkResult, ZipLayout,
+    end_within, ignore_sigxfsz,
 };
 
 const SYNCING: &str = "cannot be brought to the disk";
@@ -169,7 +169,7 @@ fn check_overwrite(entry: &FileAt, is_folder: bool, options: SinkOptions) -> Sin
 
 impl Shared {
     /// Record a part whose bytes are on the disk (the end of step 3), and do steps 4 to 6.
-    fn complete(&self, record: &PartRecord) -> SinkResult<Placed> {
+    fn complete(&self, record: &PartRecord) -> SinkResult<PlacedOutputs> {
         // an error if the file was cut short while the part was written
         self.folder.open_data(self.part.len())?;
         let recorded = self.folder.record(&part_name(self.part.index), record);
@@ -179,12 +179,12 @@ impl Shared {
     }
 
     /// The result of a step; success where the folder is gone because another run put the output in place.
-    fn unless_over(&self, done: SinkResult<()>) -> SinkResult<Placed> {
+    fn unless_over(&self, done: SinkResult<()>) -> SinkResult<PlacedOutputs> {
         match done {
             Err(SinkError::Parts(PartsError::Discarded)) if self.is_over() => {}
             done => done?,
         }
-        Ok(Placed::default())
+        Ok(PlacedOutputs::default())
     }
 
     /// Whether the file or folder under the output's name comes from this job.
@@ -309,7 +309,7 @@ impl Sink for PartSink {
 
 impl Draft for PartSink {
     /// Steps 3 to 6.
-    fn place(self: Box<Self>, _: Old) -> SinkResult<Placed> {
+    fn place(self: Box<Self>, _: Replaced) -> SinkResult<PlacedOutputs> {
         let PartSink { output, data, written, crcs, .. } = *self;
         let (written, len) = (written.into_inner(), output.part.bytes);
         if written != len {
@@ -328,7 +328,7 @@ impl FileTree for PartFolder {
     }
 
     /// Steps 3 to 6.
-    fn place(self: Box<Self>) -> SinkResult<Placed> {
+    fn place(self: Box<Self>) -> SinkResult<PlacedOutputs> {
         let PartFolder { output, data } = *self;
         if let Err(error) = data.sync() {
             return output.unless_over(Err(error));

@@ -20,7 +20,8 @@ use flate2::{Compress, Compression, FlushCompress};
 use super::{LOCAL, MemberHeader, Method, ZipLayout, write_directory};
 use crate::crc::shifted;
 use crate::sink::{
-    Draft, Old, Placed, PreparedWrite, Sink, SinkError, SinkResult, WriteOrder, end_within,
+    Draft, PlacedOutputs, PreparedWrite, Replaced, Sink, SinkError, SinkResult, WriteOrder,
+    end_within,
 };
 
 /// The bytes of a member's data that are deflated together.
@@ -237,8 +238,8 @@ impl Draft for DeflatedZipSink {
         self.inner.park()
     }
 
-    fn place(self: Box<Self>, old: Old) -> SinkResult<Placed> {
-        self.inner.place(old)
+    fn place(self: Box<Self>, replaced: Replaced) -> SinkResult<PlacedOutputs> {
+        self.inner.place(replaced)
     }
 }
 

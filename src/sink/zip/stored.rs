@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{LOCAL, MemberHeader, Method, WriteAt, ZipLayout, ZipMember, write_directory};
 use crate::crc::PiecesCrc;
-use crate::sink::{Draft, Old, Placed, Sink, SinkResult, WriteOrder, end_within};
+use crate::sink::{Draft, PlacedOutputs, Replaced, Sink, SinkResult, WriteOrder, end_within};
 
 /// An archive of stored members that is being written.
 pub struct ZipSink {
@@ -80,8 +80,8 @@ impl Draft for ZipSink {
         self.inner.park()
     }
 
-    fn place(self: Box<Self>, old: Old) -> SinkResult<Placed> {
-        self.inner.place(old)
+    fn place(self: Box<Self>, replaced: Replaced) -> SinkResult<PlacedOutputs> {
+        self.inner.place(replaced)
     }
 }
 

@@ -201,11 +201,11 @@ fn open_stream(
         }
     };
     network.spawn(work);
-    let kept = Arc::clone(network);
+    let network_handle = Arc::clone(network);
     let pass_on = move || {
         // until no more come, or the reader is gone
         while received.blocking_recv().is_some_and(|part| writer.write_all(&part).is_ok()) {}
-        drop(kept);
+        drop(network_handle);
     };
     thread::Builder::new().name("download".to_owned()).spawn(pass_on).map_err(failed)?;
     Ok(Stream::watched(File::from(crate::os::fd::OwnedFd::from(reader)), fault))

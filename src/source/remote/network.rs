@@ -32,7 +32,7 @@ use super::{RemoteError, RemoteVersion};
 pub(super) const BUDGET: u64 = 24 << 20;
 
 /// The bytes of blocks that stay after they were read at both ends: a worker may still need the middle.
-const KEPT: u64 = 4 << 20;
+const SPARE: u64 = 4 << 20;
 
 /// The memory beyond the budget for requests that workers wait for.
 const DEMANDED: u64 = 8 << 20;
@@ -492,7 +492,7 @@ impl NetworkState {
         while self.used + needed > BUDGET {
             let (key, state) = if let Some(key) = self.done.pop_front() {
                 (key, Use::Done)
-            } else if self.passed_bytes > KEPT
+            } else if self.passed_bytes > SPARE
                 && let Some(key) = self.passed.pop_front()
             {
                 (key, Use::Passed)
@@ -563,6 +563,6 @@ mod tests {
                 assert_eq!(state.take((number, at), &mut [0; 10]).unwrap(), 10);
             }
         }
-        assert!(state.make_space(BUDGET - KEPT) && state.blocks.len() < 3);
+        assert!(state.make_space(BUDGET - SPARE) && state.blocks.len() < 3);
     }
 }

@@ -45,9 +45,9 @@ struct FoundNumbers {
     integers: u64,
     floats: u64,
     /// The number of elements stored as integers: the first ones.
-    kept_as_integers: u64,
+    exact_integers: u64,
     /// Whether these are unsigned, as one of them needs 64 bits.
-    kept_unsigned: bool,
+    exact_unsigned: bool,
     /// Whether an integer is negative, and whether an integer needs 64 unsigned bits.
     has_negative: bool,
     is_unsigned: bool,
@@ -83,10 +83,10 @@ impl JsonParser {
     /// The dtype of the numbers, and the conversion of the numbers stored as integers.
     pub(super) fn dtype(&mut self) -> Result<(DType, Option<Recoder>), TextFault> {
         let little = |scalar| DType::Scalar(scalar, Endian::Little);
-        let FoundNumbers { booleans, integers, floats, kept_as_integers, kept_unsigned, .. } =
+        let FoundNumbers { booleans, integers, floats, exact_integers, exact_unsigned, .. } =
             self.found;
         let recoder =
-            |kind, left| Recoder { kind, is_unsigned: kept_unsigned, left, begun: Vec::new() };
+            |kind, left| Recoder { kind, is_unsigned: exact_unsigned, left, begun: Vec::new() };
         if booleans > 0 && integers == 0 && floats == 0 {
             return Ok((little(Scalar::Bool), Some(recoder(NumberKind::Bool, u64::MAX))));
         }
@@ -99,7 +99,7 @@ impl JsonParser {
                 Some(fault) => Err(fault),
             };
         }
-        let recoder = (kept_as_integers > 0).then(|| recoder(NumberKind::Float, kept_as_integers));
+        let recoder = (exact_integers > 0).then(|| recoder(NumberKind::Float, exact_integers));
         Ok((little(Scalar::F64), recoder))
     }
 
@@ -302,10 +302,10 @@ impl FoundNumbers {
             });
         }
         self.has_larger |= is_integer && signed.is_none() && unsigned.is_none();
-        let kept = self.booleans + self.integers + self.floats - 1;
-        if let (Some(integer), true) = (as_integer, self.kept_as_integers == kept) {
-            self.kept_as_integers += 1;
-            self.kept_unsigned = self.is_unsigned;
+        let earlier = self.booleans + self.integers + self.floats - 1;
+        if let (Some(integer), true) = (as_integer, self.exact_integers == earlier) {
+            self.exact_integers += 1;
+            self.exact_unsigned = self.is_unsigned;
             out.extend(integer.to_le_bytes());
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! Text as an input: tables (csv, tsv, txt) by the rules of np.loadtxt, and nested lists of JSON.
 //!
-//! The text is read once, in pieces, and its elements are stored as bytes ([`kept`]): the result is a tensor
+//! The text is read once, in pieces, and its elements are stored as bytes ([`seekable`]): the result is a tensor
 //! like one of raw bytes. A text is recognised by its name, or by the caller, not by its first bytes.
 
 use std::io::Read;
@@ -321,16 +321,16 @@ fn keep<P: TextParser>(
 ) -> Result<Box<dyn Source>, Error> {
     let mut keep_all = |text: &mut dyn Read, len| {
         progress
-            .kept
+            .scratch
             .during(len, || parse(without_mark(Watched::new(text, progress))?, parser, workers))
     };
     match bytes {
         Opened::Random(source) if source.is_empty() => Err(FormatError::Empty.into()),
         Opened::Random(source) => {
-            let kept = keep_all(&mut Reader::new(source.as_ref()), source.len());
+            let done = keep_all(&mut Reader::new(source.as_ref()), source.len());
             // a file cut short in the meantime is the reason for any fault of the text
             source.verify()?;
-            kept
+            done
         }
         Opened::Forward(stream) => keep_all(stream, UNKNOWN),
     }
@@ -380,14 +380,14 @@ fn parse<P: TextParser>(
         fault: None,
     };
     let mut first = Vec::new();
-    let kept = match Read::take(&mut elements, FEW).read_to_end(&mut first) {
+    let done = match Read::take(&mut elements, FEW).read_to_end(&mut first) {
         Ok(len) if (len as u64) < FEW => Ok(Box::new(MemorySource(first)) as Box<dyn Source>),
         Ok(_) => source::spool(first.as_slice().chain(&mut elements)),
         Err(error) => Err(error.into()),
     };
     match elements.fault {
         Some(fault) => Err(fault.into()),
-        None => Ok(kept?),
+        None => Ok(done?),
     }
 }
 

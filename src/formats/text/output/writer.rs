@@ -21,7 +21,7 @@ use crate::dtype::DType;
 use crate::element::Meaning;
 use crate::formats::text::{columns, stored_dtype};
 use crate::input::TextFormat;
-use crate::sink::{Draft, Old, Placed, PreparedWrite, Sink, SinkError, WriteOrder};
+use crate::sink::{Draft, PlacedOutputs, PreparedWrite, Replaced, Sink, SinkError, WriteOrder};
 
 /// A sink that takes the bytes of elements in order and writes their text to another sink.
 pub(super) struct TextSink {
@@ -280,8 +280,8 @@ impl Draft for TextSink {
         self.inner.park()
     }
 
-    fn place(self: Box<Self>, old: Old) -> Result<Placed, SinkError> {
-        self.inner.place(old)
+    fn place(self: Box<Self>, replaced: Replaced) -> Result<PlacedOutputs, SinkError> {
+        self.inner.place(replaced)
     }
 }
 
@@ -360,8 +360,8 @@ mod tests {
     }
 
     impl Draft for Written {
-        fn place(self: Box<Self>, _: Old) -> Result<Placed, SinkError> {
-            Ok(Placed::default())
+        fn place(self: Box<Self>, _: Replaced) -> Result<PlacedOutputs, SinkError> {
+            Ok(PlacedOutputs::default())
         }
     }
 

@@ -17,7 +17,7 @@ use std::rc::Rc;
 use crate::dtype::{DType, Endian};
 use crate::error::Cause;
 use crate::formats::pickle::globals::{ElementType, Global};
-use crate::formats::pickle::items::{KeptItem, SharedKind, SharedValue};
+use crate::formats::pickle::items::{PickleItem, SharedKind, SharedValue};
 use crate::formats::pickle::machine::{self, Keeps, Made, PickleMachine};
 use crate::formats::pickle::ops::{PickleOps, damaged};
 use crate::formats::pickle::texts::Decoded;
@@ -67,9 +67,9 @@ impl Values {
         self.0.get(*at)
     }
 
-    fn items(&self, value: &PickleValue, kind: SharedKind) -> impl Iterator<Item = KeptItem> {
+    fn items(&self, value: &PickleValue, kind: SharedKind) -> impl Iterator<Item = PickleItem> {
         let shared = self.shared(value).filter(|it| it.kind == kind);
-        shared.into_iter().flat_map(SharedValue::kept)
+        shared.into_iter().flat_map(SharedValue::items)
     }
 
     /// The values of an object's attributes with these names.
@@ -80,7 +80,7 @@ impl Values {
     ) -> [Option<PickleValue>; N] {
         let mut found = [const { None }; N];
         for state in self.items(object, SharedKind::Object).filter(|it| it.key.is_none()) {
-            for KeptItem { key, value } in self.items(&state.value, SharedKind::Dict) {
+            for PickleItem { key, value } in self.items(&state.value, SharedKind::Dict) {
                 let Some(PickleValue::Text(key)) = key else { continue };
                 if let Some(at) = names.iter().position(|name| **name == *key) {
                     found[at] = Some(value);
@@ -103,7 +103,7 @@ pub(super) fn read(source: &dyn Source) -> Result<Metadata, Cause> {
     };
     let mut metadata = Metadata::default();
     let stored = stored_pieces(&values, &stored, &mut metadata.files)?;
-    for KeptItem { key, value } in values.items(&tensors, SharedKind::Dict) {
+    for PickleItem { key, value } in values.items(&tensors, SharedKind::Dict) {
         let Some(PickleValue::Text(name)) = key else {
             return Err(damaged("the name of a tensor is not a text"));
         };
@@ -115,7 +115,7 @@ pub(super) fn read(source: &dyn Source) -> Result<Metadata, Cause> {
         };
         let shape = size.axes().ok_or_else(|| damaged("a shape is not a tuple of lengths"))?;
         let dtype = dtype(&values, properties);
-        let piece = |chunk: KeptItem| {
+        let piece = |chunk: PickleItem| {
             let [offset, shape] = values.attributes(&chunk.value, ["offsets", "sizes"]);
             let axes = |it: Option<PickleValue>| it.and_then(|it| it.axes());
             let (Some(offset), Some(shape)) = (axes(offset), axes(shape)) else {
@@ -146,7 +146,7 @@ fn stored_pieces(
 ) -> Result<StoredPieces, Cause> {
     let mut numbers: HashMap<Rc<str>, usize> = HashMap::new();
     let mut pieces = HashMap::new();
-    for KeptItem { key, value } in values.items(stored, SharedKind::Dict) {
+    for PickleItem { key, value } in values.items(stored, SharedKind::Dict) {
         let index = key.map(|key| values.attributes(&key, ["fqn", "offset"]));
         let Some([Some(PickleValue::Text(name)), offset]) = index else {
             return Err(damaged("a piece has no name"));

@@ -19,7 +19,7 @@ use crate::formats::npz;
 use crate::formats::torch::of_torch;
 use crate::input::{
     Bytes, Container, Contents, Format, Input, Location, OpenOptions, RecognisedFile, Unreadable,
-    folder_of, kept,
+    folder_of, seekable,
 };
 use crate::shape::{AsTuple, Order, contiguous_strides};
 use crate::source::{
@@ -66,7 +66,7 @@ impl Fault for DistributedFault {
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
     let Some(path) = location.path() else { return Err(DistributedFault::NoFolder.into()) };
-    let bytes = kept(bytes, progress)?;
+    let bytes = seekable(bytes, progress)?;
     let metadata = metadata::read(bytes.as_ref()).map_err(of_torch);
     bytes.verify()?;
     let Metadata { tensors: described, objects, files } = metadata?;

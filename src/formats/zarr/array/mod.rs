@@ -207,13 +207,13 @@ impl ZarrChunks {
     }
 
     /// The elements of a chunk: all of its shape (`whole` bytes), or at least `needed` bytes of them, or the
-    /// elements of the cut shape `kept` where no more are stored; `None` for a chunk that is not stored.
+    /// elements of the cut shape `clipped` where no more are stored; `None` for a chunk that is not stored.
     fn elements(
         &self,
         at: &[u64],
         needed: u64,
         whole: u64,
-        kept: &[u64],
+        clipped: &[u64],
     ) -> Result<Option<Vec<u8>>, String> {
         let stored = match &self.shards {
             None => {
@@ -229,10 +229,10 @@ impl ZarrChunks {
             return front.map(Some).map_err(|error| error.to_string());
         }
         // an uncompressed chunk may end where the array does
-        let kept_bytes = kept.iter().product::<u64>() * self.item as u64;
+        let clipped_bytes = clipped.iter().product::<u64>() * self.item as u64;
         let is_short =
-            stored.len() as u64 == kept_bytes && self.codecs.bytes_to_bytes_codecs().is_empty();
-        let shape = if is_short { kept } else { &self.shape };
+            stored.len() as u64 == clipped_bytes && self.codecs.bytes_to_bytes_codecs().is_empty();
+        let shape = if is_short { clipped } else { &self.shape };
         let shape: Option<Vec<NonZeroU64>> =
             shape.iter().map(|len| NonZeroU64::new(*len)).collect();
         let shape = shape.ok_or("it has no elements")?;
@@ -243,7 +243,7 @@ impl ZarrChunks {
         let elements = decoded.and_then(|elements| Ok(elements.into_fixed()?.into_owned()));
         let elements = elements.map_err(|error| error.to_string())?;
         let len = elements.len() as u64;
-        if len == whole || is_short && len == kept_bytes {
+        if len == whole || is_short && len == clipped_bytes {
             Ok(Some(elements))
         } else {
             Err("it has another number of elements".to_owned())
@@ -280,21 +280,21 @@ impl Chunks for ZarrChunks {
         let Some(whole) = whole.filter(|whole| *whole <= memory_bytes()) else {
             return Err(self.failed(at, "a chunk is larger than the memory"));
         };
-        let kept = self.shape_of(at);
+        let clipped = self.shape_of(at);
         // a chunk that is cut needs all its bytes
-        let needed = if kept == self.shape { needed.min(whole) } else { whole };
-        let elements = || self.elements(at, needed, whole, &kept);
+        let needed = if clipped == self.shape { needed.min(whole) } else { whole };
+        let elements = || self.elements(at, needed, whole, &clipped);
         let elements = guarded(|| self.check_stored(at).and_then(|()| elements())).flatten();
         let elements = elements.map_err(|reason| self.failed(at, &reason))?;
         let Some(mut bytes) = elements else {
-            let count = kept.iter().product::<u64>() as usize;
+            let count = clipped.iter().product::<u64>() as usize;
             return Ok(self.fill.repeat(count));
         };
         if bytes.len() as u64 != whole || needed < whole {
             // the caller checks the number
             return Ok(bytes);
         }
-        cut(&mut bytes, &self.shape, &kept, self.item);
+        cut(&mut bytes, &self.shape, &clipped, self.item);
         Ok(bytes)
     }
 

@@ -14,7 +14,7 @@ use super::{ValueStore, ZarrError, unfit};
 use crate::source::memory_bytes;
 
 /// The number of indexes held in memory.
-const KEPT: usize = 64;
+const MOST_CACHED: usize = 64;
 
 /// The shards of an array that consists of shards alone.
 pub(super) struct Shards {
@@ -24,7 +24,7 @@ pub(super) struct Shards {
     index_shape: Vec<NonZeroU64>,
     index_range: ByteRange,
     /// Indexes by the positions of their shards: an offset and a length for each chunk.
-    kept: Mutex<HashMap<Vec<u64>, Arc<[u64]>>>,
+    cache: Mutex<HashMap<Vec<u64>, Arc<[u64]>>>,
 }
 
 impl Shards {
@@ -57,8 +57,8 @@ impl Shards {
         let is_first = said.get("index_location").is_some_and(|place| place == "start");
         let index_range =
             if is_first { ByteRange::FromStart(0, Some(len)) } else { ByteRange::Suffix(len) };
-        let kept = Mutex::default();
-        let shards = Shards { counts, index_codecs, index_shape, index_range, kept };
+        let cache = Mutex::default();
+        let shards = Shards { counts, index_codecs, index_shape, index_range, cache };
         Ok((shards, codecs("codecs")?))
     }
 
@@ -91,8 +91,8 @@ impl Shards {
         array: &Array<dyn ValueStore>,
         shard: &[u64],
     ) -> Result<Option<Arc<[u64]>>, String> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = kept.get(shard) {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = cache.get(shard) {
             return Ok(Some(Arc::clone(index)));
         }
         let stored = array.storage().get_partial(&array.chunk_key(shard), self.index_range);
@@ -111,10 +111,10 @@ impl Shards {
         let bytes = decode().map_err(|error| format!("the index of its shard: {error}"))?;
         let index: Arc<[u64]> =
             bytes.as_chunks().0.iter().map(|place| u64::from_ne_bytes(*place)).collect();
-        if kept.len() >= KEPT {
-            kept.clear();
+        if cache.len() >= MOST_CACHED {
+            cache.clear();
         }
-        kept.insert(shard.to_vec(), Arc::clone(&index));
+        cache.insert(shard.to_vec(), Arc::clone(&index));
         Ok(Some(index))
     }
 }
