@@ -11,7 +11,7 @@ use tslice::dtype::{DType, Endian, Scalar};
 use tslice::execute::{self, Conversion, Progress, Transfer, Workers};
 use tslice::formats::gguf::{GgufHeader, MetadataValue};
 use tslice::formats::npz::{self, Member};
-use tslice::formats::pickle::{Pickle, PickleContents, StoragePlace, StoredBytes};
+use tslice::formats::pickle::{Pickle, PickleContents, StorageRange, StoredBytes};
 use tslice::formats::shards::index_json;
 use tslice::formats::torch;
 use tslice::formats::{npy, read_contents, safetensors};
@@ -289,7 +289,7 @@ pub(crate) fn torch_pickle(data: &[u8]) {
     let mut place = |stored: StoredBytes<'_>| match stored {
         StoredBytes::Storage(key) => {
             let start = key.len() as u64 * STORAGE;
-            Ok((key.len() < 3).then(|| StoragePlace { part: 0, bytes: start..start + STORAGE }))
+            Ok((key.len() < 3).then(|| StorageRange { part: 0, bytes: start..start + STORAGE }))
         }
         StoredBytes::Pickle => Ok(Some(place_of_arrays(len))),
         StoredBytes::Decoded(bytes) => Ok(Some(place_of_arrays(bytes.len() as u64))),
@@ -305,8 +305,8 @@ pub(crate) fn torch_pickle(data: &[u8]) {
 /// Where elements of arrays lie that are no storages: behind all of these.
 const ARRAYS: u64 = 1 << 40;
 
-fn place_of_arrays(len: u64) -> StoragePlace {
-    StoragePlace { part: 1, bytes: ARRAYS..ARRAYS + len }
+fn place_of_arrays(len: u64) -> StorageRange {
+    StorageRange { part: 1, bytes: ARRAYS..ARRAYS + len }
 }
 
 /// The magic number, the version and the system of an old file of torch.save.

@@ -44,7 +44,7 @@ fn run_command(args: impl Iterator<Item = OsString>) -> Result<Exit, Failure> {
     let outcome = match args::parse(&args) {
         Ok(command) => commands::run(&command),
         Err(error) => report::misuse(&error, &args)
-            .and_then(|told| report::print_raw(&args::told(told, &args)).map(|()| Exit::Done)),
+            .and_then(|what| report::print_raw(&args::text_of(what, &args)).map(|()| Exit::Done)),
     };
     outcome.map_err(|failure| report::with_blanks(failure, &args))
 }

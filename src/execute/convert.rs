@@ -5,7 +5,7 @@
 //! piece alone: its elements are converted into a second buffer, and the rows of the result are scaled.
 
 use super::Progress;
-use super::fill::{Buffer, PiecePlaces};
+use super::fill::{Buffer, PieceOffsets};
 use super::pack::swap_bytes;
 use crate::cast::Cast;
 use crate::runs::{Axis, Runs};
@@ -105,7 +105,7 @@ impl Conversion {
             }
             Conversion::Cast(cast) => {
                 let rows = self.output_runs(&rows);
-                let places = PiecePlaces { read: None, written: at + rows.offset as u64 };
+                let places = PieceOffsets { read: None, written: at + rows.offset as u64 };
                 let mut converted = Buffer::take(spare, rows.bytes() as usize, places);
                 cast.run(&mut packed, &mut converted);
                 spare.push(packed);

@@ -243,7 +243,7 @@ pub(super) struct Buffer {
 
 /// The offsets in files of the bytes of a piece, as far as they are known.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PiecePlaces {
+pub(super) struct PieceOffsets {
     pub(super) read: Option<u64>,
     pub(super) written: u64,
 }
@@ -251,7 +251,7 @@ pub(super) struct PiecePlaces {
 impl Buffer {
     /// A buffer of `len` bytes with any content, from the shortest spare buffer that is long enough, so that buffers
     /// for packed pieces do not become as long as buffers for converted ones.
-    pub(super) fn take(spare: &mut Vec<Buffer>, len: usize, places: PiecePlaces) -> Buffer {
+    pub(super) fn take(spare: &mut Vec<Buffer>, len: usize, places: PieceOffsets) -> Buffer {
         let needed = len + PAGE as usize + STEP;
         let lens = || spare.iter().map(|buffer| buffer.memory.len()).enumerate();
         let fitting = lens().filter(|(_, has)| *has >= needed).min_by_key(|(_, has)| *has);
@@ -265,7 +265,7 @@ impl Buffer {
     }
 }
 
-impl PiecePlaces {
+impl PieceOffsets {
     /// The distance from `address` to a fast start of the buffer: at most a page and a [`STEP`].
     fn start(self, address: usize) -> usize {
         let written = self.written as usize;
@@ -310,7 +310,7 @@ pub fn run_forward(
     let mut spare = Vec::new();
     for number in 0..plan.pieces() {
         let piece = plan.piece(number);
-        let places = PiecePlaces { read: None, written: at + piece.output.offset as u64 };
+        let places = PieceOffsets { read: None, written: at + piece.output.offset as u64 };
         let mut buffer = Buffer::take(&mut spare, piece.output.bytes() as usize, places);
         let mut rest = &mut buffer[..];
         for runs in &piece.input {
@@ -350,7 +350,7 @@ mod tests {
         let mut spare = Vec::new();
         for read in (0..PAGE).step_by(5) {
             for written in [0, 1, 16, 31, 128, 4095] {
-                let places = PiecePlaces { read: Some(read), written };
+                let places = PieceOffsets { read: Some(read), written };
                 let buffer = Buffer::take(&mut spare, 1000, places);
                 let address = buffer.as_ptr().addr();
                 assert_eq!(buffer.len(), 1000);
@@ -363,7 +363,8 @@ mod tests {
 
     #[test]
     fn the_shortest_memory_that_will_do_is_taken() {
-        let taken = |spare: &mut Vec<Buffer>, len| Buffer::take(spare, len, PiecePlaces::default());
+        let taken =
+            |spare: &mut Vec<Buffer>, len| Buffer::take(spare, len, PieceOffsets::default());
         let mut spare: Vec<Buffer> = [100, 5000, 300].map(|len| taken(&mut Vec::new(), len)).into();
         let of_medium = spare[2].memory.as_ptr();
         assert_eq!(taken(&mut spare, 200).memory.as_ptr(), of_medium);

@@ -20,7 +20,7 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use super::convert::{prepare_rows, write_rows};
 use super::feed::Feed;
-use super::fill::{Buffer, PiecePlaces};
+use super::fill::{Buffer, PieceOffsets};
 use super::flow::{Flow, HELPERS};
 use super::{
     Conversion, ExecuteError, FillError, POOL_BYTES, Pieces, Progress, ReadFrom, Transfer, share,
@@ -304,7 +304,7 @@ impl Run<'_> {
         let rows = transfer.pieces.output(local);
         let Transfer { source, pieces, conversion, at } = transfer;
         let places =
-            PiecePlaces { read: transfer.file_offset(&rows), written: at + rows.offset as u64 };
+            PieceOffsets { read: transfer.file_offset(&rows), written: at + rows.offset as u64 };
         let mut bytes = Buffer::take(spare, rows.bytes() as usize, places);
         pieces
             .fill(local, &mut ReadFrom { source: *source, scratch }, &mut bytes)

@@ -15,7 +15,7 @@ use crate::error::{Cause, Error};
 use crate::formats::npy::NpyError;
 use crate::formats::npz::{self, Member, MemberFault, Members, is_array};
 use crate::formats::pickle::{
-    MAX_DECODED, Pickle, PickleContents, PickleError, StoragePlace, StoredBytes, named_once,
+    MAX_DECODED, Pickle, PickleContents, PickleError, StorageRange, StoredBytes, named_once,
 };
 use crate::formats::torch::TorchFolder;
 use crate::formats::{Foreign, FormatError, MAGIC_LEN, NotRead, npy};
@@ -132,7 +132,7 @@ impl Archive {
                 StoredBytes::Pickle => {
                     let place = self.place(member, range).map_err(io::Error::from)?;
                     let start = place.start - first;
-                    Ok(Some(StoragePlace { part: place.part, bytes: start..start + end }))
+                    Ok(Some(StorageRange { part: place.part, bytes: start..start + end }))
                 }
                 StoredBytes::Decoded(bytes) => self.place_decoded(bytes).map(Some),
             })?;
@@ -157,12 +157,12 @@ impl Archive {
     }
 
     /// Place bytes in memory after the members.
-    pub(crate) fn place_decoded(&mut self, bytes: Vec<u8>) -> Result<StoragePlace, Cause> {
+    pub(crate) fn place_decoded(&mut self, bytes: Vec<u8>) -> Result<StorageRange, Cause> {
         let len = bytes.len() as u64;
         let decoded = Arc::new(MemorySource(bytes));
         let placed = self.joined.push("decoded elements".to_owned(), decoded);
         let start = placed.map_err(io::Error::from)?;
-        Ok(StoragePlace { part: DECODED_PART, bytes: start..start + len })
+        Ok(StorageRange { part: DECODED_PART, bytes: start..start + len })
     }
 
     pub(crate) fn into_input(self, location: &Location, contents: Contents) -> Input {

@@ -21,7 +21,7 @@
 //!   list     | 5  1  4  | 0' 3' 2' |
 //! ```
 //!
-//! Passes 3 and 4 know the same of both orders ([`PlacedSlabs`]). Rows of a gather within a band and a range
+//! Passes 3 and 4 know the same of both orders ([`DistributedSlabs`]). Rows of a gather within a band and a range
 //! may be kept in any order, so that workers take places from one counter for each. Of values for one position
 //! the last one stands: then one worker gives the places, in the order of the list.
 
@@ -32,7 +32,7 @@ use super::DROPPED;
 use super::pieces::GatherPieces;
 use super::prefetch::{Sampled, is_mostly_gaps};
 use super::rows::BoundRows;
-use super::stages::{PLACE, PlacedSlabs, Stages};
+use super::stages::{DistributedSlabs, POSITION_BYTES, Stages};
 use crate::execute::{
     Clipped, ExecuteError, FillError, LONG_GATHERED_ROW, Memory, Pieces, Progress, ReadFrom,
     SCATTERED_COST, SHORT_PARAMS, Workers, look, spool_pieces, unspooled,
@@ -60,13 +60,13 @@ pub struct Distribution {
 }
 
 /// The result of counting and placing the rows: the same rows in two orders.
-pub(crate) struct PlacedRows {
+pub(crate) struct DistributedRows {
     /// The rows in the order of the temporary file, band by band: the position of each in the
     /// tensor.
-    pub(crate) by_tensor: PlacedSlabs,
+    pub(crate) by_tensor: DistributedSlabs,
     /// The rows in the order of the list, range by range: the position of each in the temporary
     /// file.
-    pub(crate) by_list: PlacedSlabs,
+    pub(crate) by_list: DistributedSlabs,
 }
 
 /// Whether rows like `slab` of a tensor of this range are moved faster in passes than one by one.
@@ -79,7 +79,7 @@ fn is_faster_in_passes(rows: &Range<u64>, tensor: &Range<u64>, slab: &Runs) -> b
         return false;
     }
     let scattered = count.saturating_mul(slab.bytes() + PAGE).saturating_mul(SCATTERED_COST);
-    let moved = len.saturating_add((bytes + count * PLACE).saturating_mul(3));
+    let moved = len.saturating_add((bytes + count * POSITION_BYTES).saturating_mul(3));
     scattered >= moved
 }
 
@@ -119,7 +119,7 @@ impl Distribution {
     }
 
     pub(crate) fn temporary_bytes(&self) -> u64 {
-        self.count() * (self.slab.bytes() + 2 * PLACE)
+        self.count() * (self.slab.bytes() + 2 * POSITION_BYTES)
     }
 
     fn count(&self) -> u64 {
@@ -147,31 +147,31 @@ impl Distribution {
         source: &dyn Source,
         workers: &Workers,
         progress: &Progress,
-    ) -> Result<PlacedRows, ExecuteError> {
+    ) -> Result<DistributedRows, ExecuteError> {
         let slab = self.slab.bytes();
         let mut table: Vec<AtomicU64> =
             (0..self.ranges() as usize * self.bands).map(|_| AtomicU64::new(0)).collect();
-        look(source, self.pieces(), self.count() * PLACE, workers, |number, _| {
+        look(source, self.pieces(), self.count() * POSITION_BYTES, workers, |number, _| {
             let counted = self.count_piece(number, bound, &table)?;
-            progress.scratch.add(counted.offsets.len() as u64 * PLACE);
+            progress.scratch.add(counted.offsets.len() as u64 * POSITION_BYTES);
             Ok(())
         })?;
         let bands = self.first_places(&mut table);
         let count = bands.last().copied().unwrap_or(0);
-        let (origins, file) = ScratchSink::new(count * PLACE).map_err(unspooled)?;
-        let placing = Placing { of: self, bound, table: &table, count, origins: &origins };
+        let (origins, file) = ScratchSink::new(count * POSITION_BYTES).map_err(unspooled)?;
+        let placing = PlacingPass { of: self, bound, table: &table, count, origins: &origins };
         let one = Workers::new(1);
         let workers = if ordered { &one } else { workers };
         let placed = spool_pieces(&[(source, &placing)], workers, progress)?;
         let table: Vec<u64> = table.into_iter().map(AtomicU64::into_inner).collect();
-        Ok(PlacedRows {
-            by_tensor: PlacedSlabs {
-                places: open_spooled(file, count * PLACE)?,
+        Ok(DistributedRows {
+            by_tensor: DistributedSlabs {
+                places: open_spooled(file, count * POSITION_BYTES)?,
                 slab: self.slab.clone(),
                 within: self.tensor.clone(),
                 stages: self.bands_ahead(&bands),
             },
-            by_list: PlacedSlabs {
+            by_list: DistributedSlabs {
                 places: placed,
                 slab: Runs::contiguous(0, slab),
                 within: 0..count * slab,
@@ -274,7 +274,7 @@ struct Counted {
 
 /// The second pass over the list, which reads nothing of the params: its pieces are those of the
 /// file with the position of each row.
-struct Placing<'a> {
+struct PlacingPass<'a> {
     of: &'a Distribution,
     bound: &'a BoundRows<'a>,
     /// The next position for a row of each range in each band.
@@ -284,9 +284,9 @@ struct Placing<'a> {
     origins: &'a ScratchSink,
 }
 
-impl Pieces for Placing<'_> {
+impl Pieces for PlacingPass<'_> {
     fn bytes(&self) -> u64 {
-        self.of.count() * PLACE
+        self.of.count() * POSITION_BYTES
     }
 
     fn count(&self) -> u64 {
@@ -295,7 +295,7 @@ impl Pieces for Placing<'_> {
 
     fn output(&self, number: u64) -> Runs {
         let (_, rows) = self.of.piece(number);
-        Runs::contiguous(rows.start * PLACE, (rows.end - rows.start) * PLACE)
+        Runs::contiguous(rows.start * POSITION_BYTES, (rows.end - rows.start) * POSITION_BYTES)
     }
 
     fn fill(&self, number: u64, _: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError> {
@@ -313,7 +313,7 @@ impl Pieces for Placing<'_> {
             at.push(start);
             start += *count as usize;
         }
-        let mut origins = vec![0; start * PLACE as usize];
+        let mut origins = vec![0; start * POSITION_BYTES as usize];
         let mut next = at.clone();
         for (&offset, out) in offsets.iter().zip(out.as_chunks_mut().0) {
             let place = match offset {
@@ -329,9 +329,9 @@ impl Pieces for Placing<'_> {
             *out = place.to_ne_bytes();
         }
         for ((&start, &end), &place) in at.iter().zip(&next).zip(&before) {
-            let bytes = &origins[start * PLACE as usize..end * PLACE as usize];
+            let bytes = &origins[start * POSITION_BYTES as usize..end * POSITION_BYTES as usize];
             if !bytes.is_empty() {
-                self.origins.write_at(place * PLACE, bytes).map_err(unspooled)?;
+                self.origins.write_at(place * POSITION_BYTES, bytes).map_err(unspooled)?;
             }
         }
         Ok(())
@@ -347,7 +347,7 @@ impl GatherPieces<'_> {
         source: &dyn Source,
         workers: &Workers,
         progress: &Progress,
-    ) -> Result<(Clipped<PlacedSlabs>, Box<dyn Source>), ExecuteError> {
+    ) -> Result<(Clipped<DistributedSlabs>, Box<dyn Source>), ExecuteError> {
         progress.scratch.during(distribution.temporary_bytes(), || {
             let placed = distribution.place(&self.rows, false, source, workers, progress)?;
             let spooled = spool_pieces(&[(source, &placed.by_tensor)], workers, progress)?;
@@ -437,7 +437,7 @@ mod tests {
             for ordered in [false, true] {
                 let none = Progress::default();
                 let placed = of.place(bound, ordered, &params, &workers, &none);
-                let PlacedRows { by_tensor, by_list } = placed.unwrap();
+                let DistributedRows { by_tensor, by_list } = placed.unwrap();
                 let spooled = spool_pieces(&[(&params, &by_tensor)], &workers, &none).unwrap();
                 assert!(
                     bytes(spooled.as_ref(), &by_list) == expected,

@@ -51,7 +51,7 @@ pub(crate) use pieces::copy_single_rows as copy_rows;
 pub use positions::{DROPPED, Indices, OutOfRange, count_batch_dims};
 pub use rows::BoundRows;
 pub(crate) use rows::Rows;
-pub(crate) use stages::{PlacedSlabs, Stages};
+pub(crate) use stages::{DistributedSlabs, Stages};
 pub use truth::Truth;
 
 #[derive(Clone, Debug)]

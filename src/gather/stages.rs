@@ -15,7 +15,7 @@ use crate::runs::Runs;
 use crate::source::{Source, SourceError};
 
 /// The bytes of a position in a file of positions.
-pub(super) const PLACE: u64 = size_of::<u64>() as u64;
+pub(super) const POSITION_BYTES: u64 = size_of::<u64>() as u64;
 
 type StageRanges = Box<dyn Fn(usize) -> Vec<Range<u64>> + Send + Sync>;
 
@@ -81,7 +81,7 @@ impl Stages {
     }
 }
 
-pub(crate) struct PlacedSlabs {
+pub(crate) struct DistributedSlabs {
     /// The positions of the rows in their source, or [`DROPPED`]: numbers in the machine's byte
     /// order, in scratch.
     pub(super) places: Box<dyn Source>,
@@ -91,10 +91,10 @@ pub(crate) struct PlacedSlabs {
     pub(super) stages: Stages,
 }
 
-impl PlacedSlabs {
+impl DistributedSlabs {
     fn places(&self, row: u64, out: &mut [u64], bytes: &mut Vec<u8>) -> Result<(), SourceError> {
-        let range = row * PLACE..(row + out.len() as u64) * PLACE;
-        bytes.resize(out.len() * PLACE as usize, 0);
+        let range = row * POSITION_BYTES..(row + out.len() as u64) * POSITION_BYTES;
+        bytes.resize(out.len() * POSITION_BYTES as usize, 0);
         self.places.read(range, &mut Vec::new(), bytes)?;
         let bounds = self.slab.byte_bounds();
         let before = bounds.start.unsigned_abs();
@@ -136,7 +136,7 @@ impl PlacedSlabs {
     }
 }
 
-impl RowOffsets for PlacedSlabs {
+impl RowOffsets for DistributedSlabs {
     fn block(
         &self,
         rows: Range<u64>,
@@ -153,9 +153,9 @@ impl RowOffsets for PlacedSlabs {
     }
 }
 
-impl Pieces for PlacedSlabs {
+impl Pieces for DistributedSlabs {
     fn bytes(&self) -> u64 {
-        self.places.len() / PLACE * self.slab.bytes()
+        self.places.len() / POSITION_BYTES * self.slab.bytes()
     }
 
     fn count(&self) -> u64 {

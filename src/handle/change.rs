@@ -27,11 +27,11 @@ pub struct Editable {
 /// Values and their positions in a file. Nothing has been written.
 pub struct Change {
     pub(super) tensor: Tensor,
-    place: ChangedPlace,
+    place: ChangedElements,
     values: IndexTensor,
 }
 
-enum ChangedPlace {
+enum ChangedElements {
     Selected(IndexExpr, Lists),
     Positions(IndexTensor),
 }
@@ -81,7 +81,7 @@ impl Tensor {
         indices: impl Into<IndexTensor>,
         values: &Slice,
     ) -> Result<Change, Error> {
-        let place = ChangedPlace::Positions(indices.into().spooled(&Workers::default())?);
+        let place = ChangedElements::Positions(indices.into().spooled(&Workers::default())?);
         Ok(Change { tensor: self.clone(), place, values: (&values.spooled()?).into() })
     }
 }
@@ -119,7 +119,7 @@ impl Editable {
 
     fn of_values(self, values: IndexTensor) -> Change {
         let Editable { tensor, index, lists } = self;
-        Change { tensor, place: ChangedPlace::Selected(index, lists), values }
+        Change { tensor, place: ChangedElements::Selected(index, lists), values }
     }
 }
 
@@ -160,12 +160,12 @@ impl Change {
         let values = Operand::from(values.clone());
         let mut job = Editing::of(original, tensor)?;
         match place {
-            ChangedPlace::Selected(expr, lists) => {
+            ChangedElements::Selected(expr, lists) => {
                 let index = OpenIndex { expr, rules: Rules::default(), lists };
                 let slice = job.slice(0, index)?;
                 job.assign(slice, values, &Casts::default(), true)?;
             }
-            ChangedPlace::Positions(indices) => {
+            ChangedElements::Positions(indices) => {
                 let axis = None;
                 let out_of_range = OutOfRange::Error;
                 let options = ScatterOptions { axis, out_of_range, casts: Casts::default() };

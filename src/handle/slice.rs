@@ -36,11 +36,11 @@ pub struct Slice {
     /// The type of its elements, and the conversion to it.
     dtype: DType,
     pub(super) cast: Option<Cast>,
-    taken_by: TakenBy,
+    taken_by: SliceKind,
 }
 
 #[derive(Clone)]
-enum TakenBy {
+enum SliceKind {
     /// An index, whose lists may lie in files.
     Selection(Selection, Lists),
     Gather(Box<GatherBy>),
@@ -86,7 +86,7 @@ impl Tensor {
         let shape = selection.shape();
         let axes = Permutation::identity(shape.len());
         let dtype = self.dtype().clone();
-        let taken_by = TakenBy::Selection(selection, lists);
+        let taken_by = SliceKind::Selection(selection, lists);
         Slice { tensor, shape, axes, dtype, cast: None, taken_by }
     }
 
@@ -145,7 +145,7 @@ impl Tensor {
         let tensor = self.clone();
         let axes = options.transpose.clone().unwrap_or(Permutation::identity(shape.len()));
         let by = GatherBy { indices, axis, options, region, axes: axes.clone() };
-        let taken_by = TakenBy::Gather(Box::new(by));
+        let taken_by = SliceKind::Gather(Box::new(by));
         Ok(Slice { tensor, shape, axes, dtype: self.dtype().clone(), cast: None, taken_by })
     }
 }
@@ -259,11 +259,11 @@ impl Slice {
 
     /// A range of positions on an axis; `None` for lists, and for a new axis.
     pub(super) fn narrowed(&self, axis: usize, range: Range<u64>) -> Option<Slice> {
-        let TakenBy::Selection(selection, lists) = &self.taken_by else { return None };
+        let SliceKind::Selection(selection, lists) = &self.taken_by else { return None };
         let len = range.end - range.start;
         let start = if len == 0 { 0 } else { range.start };
         let selection = selection.narrowed(*self.axes.axes().get(axis)?, start, len)?;
-        let taken_by = TakenBy::Selection(selection, lists.clone());
+        let taken_by = SliceKind::Selection(selection, lists.clone());
         let mut shape = self.shape.clone();
         shape[axis] = len;
         Some(Slice { shape, taken_by, ..self.clone() })
@@ -321,8 +321,8 @@ impl Slice {
     pub(crate) fn spooled(&self) -> Result<Tensor, Error> {
         let Tensor { file, info, workers } = &self.tensor;
         let is_whole = match &self.taken_by {
-            TakenBy::Selection(selection, _) => *selection == Selection::whole(&info.shape),
-            TakenBy::Gather(_) => false,
+            SliceKind::Selection(selection, _) => *selection == Selection::whole(&info.shape),
+            SliceKind::Gather(_) => false,
         };
         let location = &file.input.location;
         let is_held = *location == Location::Memory && self.cast.is_none();
@@ -365,8 +365,8 @@ impl Slice {
 
     pub(super) fn change(&self) -> TensorChange {
         let axes = match &self.taken_by {
-            TakenBy::Selection(selection, _) => selection.source_axes(),
-            TakenBy::Gather(by) => {
+            SliceKind::Selection(selection, _) => selection.source_axes(),
+            SliceKind::Gather(by) => {
                 gathered_axes(self.tensor.info(), &by.indices.info, by.axis, &by.options)
             }
         };
@@ -393,10 +393,10 @@ impl Slice {
     pub(super) fn region(&self, order: Order) -> Result<Arc<dyn Region>, Cause> {
         let tensor = self.tensor.info();
         match &self.taken_by {
-            TakenBy::Selection(selection, lists) => {
+            SliceKind::Selection(selection, lists) => {
                 lists.region(tensor, selection, &self.axes.in_memory(order).into())
             }
-            TakenBy::Gather(by) => {
+            SliceKind::Gather(by) => {
                 let GatherBy { indices, axis, options, .. } = by.as_ref();
                 if order == Order::C && self.axes == by.axes {
                     return Ok(Arc::clone(&by.region));

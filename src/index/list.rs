@@ -318,7 +318,7 @@ impl ArrayParser<'_, '_> {
 
 /// The positions of the lists of an expression, found item by item.
 #[derive(Debug, Default)]
-pub(super) struct Placement {
+pub(super) struct ListAxes {
     /// Axes of the result from ranges and new axes so far.
     axes: usize,
     /// The value of `axes` at each list.
@@ -331,7 +331,7 @@ pub(super) struct Placement {
     separated: bool,
 }
 
-impl Placement {
+impl ListAxes {
     pub(super) fn keep(&mut self, axes: usize) {
         self.axes += axes;
         self.gap |= self.first.is_some();

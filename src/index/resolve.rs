@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use super::list::Placement;
+use super::list::ListAxes;
 pub use super::named::resolve_named;
 use super::selection::{position, range, steps};
 use super::{IndexExpr, Item, List, Malformed, Shuffle, SliceItem};
@@ -79,7 +79,7 @@ pub fn resolve_with(
     let ellipsis_len = ellipsis_len(expr, &arrays, shape.len())?;
     check_masks(expr, &arrays, shape, ellipsis_len)?;
     let selection = Selection::default();
-    let placement = Placement::default();
+    let placement = ListAxes::default();
     let mut resolver = Resolver { shape, rules, selection, placement, taken: 0 };
     let mut last_taking = 0;
     for (item, wanted) in expr.items.iter().enumerate() {
@@ -246,7 +246,7 @@ struct Resolver<'a> {
     shape: &'a [u64],
     rules: Rules,
     selection: Selection,
-    placement: Placement,
+    placement: ListAxes,
     taken: usize,
 }
 

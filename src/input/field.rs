@@ -13,7 +13,7 @@ use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::error::{Error, Fault, faults};
 use crate::shape::{MAX_NDIM, Order, contiguous_strides};
 use crate::source::{Source, SourceError};
-use crate::tensor::{Annotated, Chunks, PackingFault, Storage, StorageKind, TensorInfo};
+use crate::tensor::{Chunks, LazyAnnotations, PackingFault, Storage, StorageKind, TensorInfo};
 
 /// The numbers, ascending, of the names in `asked`, which is written as
 /// [`Transform::fields`](super::Transform::fields) is.
@@ -88,7 +88,7 @@ fn one(tensor: &TensorInfo, path: &[&Field]) -> Result<TensorInfo, FieldFault> {
             ranges: Vec::new(),
         },
         StorageKind::Chunks(chunks) => {
-            let taken = Taken { ranges: vec![range], repeats };
+            let taken = FieldBytes { ranges: vec![range], repeats };
             FieldChunks::of(&chunks, &tensor.dtype, taken, &own)
         }
         other => other,
@@ -108,7 +108,7 @@ fn with_elements(
         dtype,
         shape,
         storage: Storage { kind, ..tensor.storage.clone() },
-        annotated: tensor.annotated.as_ref().map(Annotated::without_fill),
+        annotated: tensor.annotated.as_ref().map(LazyAnnotations::without_fill),
     }
 }
 
@@ -138,7 +138,7 @@ fn several(tensor: &TensorInfo, fields: &[Field], names: &str) -> Result<TensorI
             StorageKind::Strided { first, strides, ranges }
         }
         StorageKind::Chunks(chunks) => {
-            let taken = Taken { ranges: taken, repeats: Vec::new() };
+            let taken = FieldBytes { ranges: taken, repeats: Vec::new() };
             FieldChunks::of(&chunks, &tensor.dtype, taken, &[])
         }
         other => other,
@@ -178,21 +178,21 @@ struct FieldChunks {
     items: Arc<dyn Chunks>,
     /// The bytes of a structure.
     item: u64,
-    taken: Taken,
+    taken: FieldBytes,
     /// The shape of the chunks, with the axes of the field after those of the structures.
     shape: Vec<u64>,
 }
 
 /// The bytes taken of each structure.
 #[derive(Debug)]
-struct Taken {
+struct FieldBytes {
     ranges: Vec<Range<u64>>,
     /// The axes of arrays of structures that contain the ranges: the length of each, and the bytes
     /// from one structure to the next.
     repeats: Vec<(u64, u64)>,
 }
 
-impl Taken {
+impl FieldBytes {
     /// The number of bytes taken of each structure.
     fn bytes(&self) -> u64 {
         let once: u64 = self.ranges.iter().map(|range| range.end - range.start).sum();
@@ -213,7 +213,7 @@ impl Taken {
 }
 
 impl FieldChunks {
-    fn of(items: &Arc<dyn Chunks>, dtype: &DType, taken: Taken, own: &[u64]) -> StorageKind {
+    fn of(items: &Arc<dyn Chunks>, dtype: &DType, taken: FieldBytes, own: &[u64]) -> StorageKind {
         let own = own.iter().map(|&len| len.max(1));
         let shape = items.chunk_shape().iter().copied().chain(own).collect();
         let items = Arc::clone(items);

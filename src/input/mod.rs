@@ -39,6 +39,6 @@ pub use opened::{
     Absent, BadMember, Checkpoint, Input, Missing, MissingTensor, PartFile, Unreadable,
 };
 pub use options::{Location, MissingChunks, Notes, OpenOptions, PlainText, UseOfIndex};
-pub use raw::{Given, RawFault, RawLayout};
+pub use raw::{RawFault, RawLayout, RawOption};
 pub use text_options::{TextFormat, TextOptions};
 pub use transform::{CutBlocks, Transform};

@@ -222,14 +222,14 @@ impl Input {
     pub fn whereabouts(&self, tensor: &TensorInfo) -> (Option<&str>, Option<u64>) {
         let file = self.container.parts.get(tensor.part()).map(|file| file.name.as_str());
         let is_there = !tensor.is_decoded();
-        let position = is_there.then(|| self.place_in_file(tensor.part(), tensor.data().start));
+        let position = is_there.then(|| self.offset_in_file(tensor.part(), tensor.data().start));
         let position = position.flatten();
         (file, position)
     }
 
     /// The offset in its file of a position in a part of the input, in bytes; `None` if it is
     /// compressed or text.
-    pub(crate) fn place_in_file(&self, part: usize, position: u64) -> Option<u64> {
+    pub(crate) fn offset_in_file(&self, part: usize, position: u64) -> Option<u64> {
         match self.container.parts.get(part) {
             Some(file) => position.checked_sub(file.start),
             None => {

@@ -55,19 +55,19 @@ impl RawLayout {
     }
 
     /// The first option that does not fit an input of a format (or of any format with a header).
-    fn unfit(&self, format: Option<&Format>) -> Option<Given> {
+    fn unfit(&self, format: Option<&Format>) -> Option<RawOption> {
         let is_raw = format.is_some_and(|format| format.is_raw);
         let is_table = format.and_then(|it| it.text).is_some_and(|text| text != TextFormat::Json);
         let text = &self.text;
         let said = [
-            (!is_raw && self.shape.is_some(), Given::Shape),
-            (!is_raw && self.order.is_some(), Given::Order),
-            (!is_raw && self.offset.is_some(), Given::Offset),
-            (!is_table && text.delimiter.is_some(), Given::Delimiter),
-            (!is_table && text.skip_rows.is_some(), Given::SkipRows),
-            (!is_table && !text.missing.is_empty(), Given::Missing),
-            (!is_table && text.names, Given::Names),
-            (!is_table && text.columns.is_some(), Given::Columns),
+            (!is_raw && self.shape.is_some(), RawOption::Shape),
+            (!is_raw && self.order.is_some(), RawOption::Order),
+            (!is_raw && self.offset.is_some(), RawOption::Offset),
+            (!is_table && text.delimiter.is_some(), RawOption::Delimiter),
+            (!is_table && text.skip_rows.is_some(), RawOption::SkipRows),
+            (!is_table && !text.missing.is_empty(), RawOption::Missing),
+            (!is_table && text.names, RawOption::Names),
+            (!is_table && text.columns.is_some(), RawOption::Columns),
         ];
         said.into_iter().find(|(is_unfit, _)| *is_unfit).map(|(_, given)| given)
     }
@@ -122,8 +122,8 @@ impl RawLayout {
 
     /// Refuse a layout that applies to no input; `speaks` is whether it applies to one.
     pub(crate) fn check_any(&self, speaks: bool) -> Result<(), Error> {
-        let is_text = self.text.format.map(|_| Given::From);
-        let dtype = self.dtype.as_ref().map(|_| Given::DType);
+        let is_text = self.text.format.map(|_| RawOption::From);
+        let dtype = self.dtype.as_ref().map(|_| RawOption::DType);
         match self.unfit(None).or(is_text).or(dtype) {
             Some(given) if !speaks => Err(RawFault::NoneRaw { given }.into()),
             _ => Ok(()),
@@ -149,9 +149,9 @@ impl RawLayout {
 #[derive(Debug, thiserror::Error)]
 pub enum RawFault {
     #[error("{given} is for {}, and the input is of format {format}", given.purpose())]
-    NotRaw { given: Given, format: &'static Format },
+    NotRaw { given: RawOption, format: &'static Format },
     #[error("{given} is for {0}, and no input is {0}", given.purpose())]
-    NoneRaw { given: Given },
+    NoneRaw { given: RawOption },
     #[error("shape: shape {} has 2^63 bytes or more", AsTuple(.0))]
     TooLarge(Vec<u64>),
     #[error("shape and offset need {asked} bytes, the file has {found}")]
@@ -177,7 +177,7 @@ impl Fault for RawFault {}
 
 /// An option of raw bytes or texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum RawOption {
     DType,
     Shape,
     Order,
@@ -190,32 +190,36 @@ pub enum Given {
     Columns,
 }
 
-impl Given {
+impl RawOption {
     /// The inputs that the option is for.
     pub fn purpose(self) -> &'static str {
         match self {
-            Given::DType | Given::Shape | Given::Order | Given::Offset => "raw bytes",
-            Given::From => "text",
-            Given::Delimiter | Given::SkipRows | Given::Missing | Given::Names | Given::Columns => {
-                "csv, tsv or txt"
+            RawOption::DType | RawOption::Shape | RawOption::Order | RawOption::Offset => {
+                "raw bytes"
             }
+            RawOption::From => "text",
+            RawOption::Delimiter
+            | RawOption::SkipRows
+            | RawOption::Missing
+            | RawOption::Names
+            | RawOption::Columns => "csv, tsv or txt",
         }
     }
 }
 
-impl fmt::Display for Given {
+impl fmt::Display for RawOption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Given::DType => "a dtype",
-            Given::Shape => "a shape",
-            Given::Order => "an order",
-            Given::Offset => "an offset",
-            Given::From => "a format of text",
-            Given::Delimiter => "a delimiter",
-            Given::SkipRows => "a number of lines to skip",
-            Given::Missing => "texts of missing cells",
-            Given::Names => "a line of names",
-            Given::Columns => "a choice of columns",
+            RawOption::DType => "a dtype",
+            RawOption::Shape => "a shape",
+            RawOption::Order => "an order",
+            RawOption::Offset => "an offset",
+            RawOption::From => "a format of text",
+            RawOption::Delimiter => "a delimiter",
+            RawOption::SkipRows => "a number of lines to skip",
+            RawOption::Missing => "texts of missing cells",
+            RawOption::Names => "a line of names",
+            RawOption::Columns => "a choice of columns",
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::error::{Cause, Error, Fault, faults};
 use crate::runs::{Axis, reshaped};
 use crate::shape::{NewShape, NoDimension, Order, ReshapeError, contiguous_strides};
 use crate::tensor::{
-    Annotated, Annotations, Scaling, ScalingFault, Storage, StorageKind, TensorInfo,
+    Annotations, LazyAnnotations, Scaling, ScalingFault, Storage, StorageKind, TensorInfo,
 };
 
 /// Changes to tensors before an index is applied; none by default.
@@ -99,10 +99,9 @@ fn in_shape(tensor: &TensorInfo, to: &NewShape) -> Result<TensorInfo, Cause> {
         }
         _ => kind_in(tensor, &shape),
     };
-    let annotated = tensor
-        .annotated
-        .clone()
-        .map(|all| Annotated::by(move || Annotations { dimension_names: Vec::new(), ..all.get() }));
+    let annotated = tensor.annotated.clone().map(|all| {
+        LazyAnnotations::by(move || Annotations { dimension_names: Vec::new(), ..all.get() })
+    });
     let storage = Storage { kind, ..tensor.storage.clone() };
     Ok(TensorInfo {
         name: tensor.name.clone(),

@@ -24,22 +24,22 @@ const HEADER_BYTES: u64 = 8;
 pub(super) const MIN_BYTES: u64 = 1 << 20;
 
 /// A range of an input that goes to the output unchanged.
-pub(super) struct PlacedRange {
+pub(super) struct UnchangedRange {
     /// The position in the output, in bytes.
     pub(super) at: u64,
     place: u64,
     bytes: u64,
 }
 
-impl PlacedRange {
+impl UnchangedRange {
     pub(super) fn of_takes<'t>(
         input: &'t Input,
         takes: &'t [Take],
-    ) -> impl Iterator<Item = PlacedRange> + use<'t> {
+    ) -> impl Iterator<Item = UnchangedRange> + use<'t> {
         takes.iter().filter_map(|take| {
             let range = take.range()?;
-            let place = input.place_in_file(take.part, range.start)?;
-            Some(PlacedRange { at: take.at, place, bytes: range.end - range.start })
+            let place = input.offset_in_file(take.part, range.start)?;
+            Some(UnchangedRange { at: take.at, place, bytes: range.end - range.start })
         })
     }
 }
@@ -49,7 +49,7 @@ impl Prepared {
     /// possible have the same offset in a block as in the input; move the takes, which cover the
     /// whole output.
     pub(crate) fn align(&mut self, input: &Input, takes: &mut [Take]) {
-        let grown = self.grow(PlacedRange::of_takes(input, takes).collect());
+        let grown = self.grow(UnchangedRange::of_takes(input, takes).collect());
         for take in takes {
             let before = grown.iter().filter(|(from, _)| *from <= take.at);
             take.at += before.map(|(_, bytes)| bytes).sum::<u64>();
@@ -58,7 +58,7 @@ impl Prepared {
 
     /// Make headers longer for ranges of any number of inputs. Returns the positions from which on
     /// everything has moved, and by how much.
-    pub(super) fn grow(&mut self, mut ranges: Vec<PlacedRange>) -> Vec<(u64, u64)> {
+    pub(super) fn grow(&mut self, mut ranges: Vec<UnchangedRange>) -> Vec<(u64, u64)> {
         ranges.sort_unstable_by_key(|range| range.at);
         self.layout.grow(&|file| missing(&ranges, file))
     }
@@ -66,7 +66,7 @@ impl Prepared {
 
 /// The number of bytes by which the elements of one file of the output (its range in the positions
 /// of the output) should move.
-fn missing(ranges: &[PlacedRange], file: &Range<u64>) -> u64 {
+fn missing(ranges: &[UnchangedRange], file: &Range<u64>) -> u64 {
     let mut gains: BTreeMap<u64, u64> = BTreeMap::new();
     let first = ranges.partition_point(|range| range.at < file.start);
     for range in ranges[first..].iter().take_while(|range| range.at < file.end) {

@@ -112,7 +112,7 @@ impl<'a> Appending<'a> {
             return Ok(());
         }
         let Copying { prepared, assembly, .. } = &mut self.copying;
-        let sink = Behind { file, start, place: self.old.data().start };
+        let sink = AppendSink { file, start, place: self.old.data().start };
         let workers = prepared.output.options.workers.clone();
         let target = WriteTarget::Sink(&sink);
         let job = Writing::elements(Some(self.path.into()), target, &workers, progress);
@@ -187,14 +187,14 @@ impl Job for Appending<'_> {
 
 /// A file that takes what follows its array, at positions of an output whose header has another
 /// length.
-struct Behind<'a> {
+struct AppendSink<'a> {
     file: &'a Growth<'a>,
     /// The positions where the elements begin in the output, and in the file.
     start: u64,
     place: u64,
 }
 
-impl Sink for Behind<'_> {
+impl Sink for AppendSink<'_> {
     fn is_atomic(&self) -> bool {
         false
     }

@@ -42,12 +42,17 @@ pub fn digests(
             .map_err(|error| error.of_tensor(tensor.name.as_deref(), numbers.len() > 1))?;
         digests.push(match plain_range(input, &tensor, region.as_ref()) {
             Some(range) => {
-                windowed.push((at, Windowed::new(head(&tensor), range, progress)));
+                windowed.push((at, HashWindows::new(head(&tensor), range, progress)));
                 Digest::from_bytes([0; 32])
             }
             None => {
-                let of =
-                    InOrder { input, source: source.as_ref(), tensor: &tensor, workers, progress };
+                let of = ReorderedTensor {
+                    input,
+                    source: source.as_ref(),
+                    tensor: &tensor,
+                    workers,
+                    progress,
+                };
                 if of.is_scattered(region.as_ref()) {
                     of.copied(region)?
                 } else {
@@ -131,7 +136,7 @@ fn swap_fields(dtype: &DType, bytes: &mut [u8]) {
 }
 
 /// A tensor whose elements are hashed where they lie.
-struct Windowed<'a> {
+struct HashWindows<'a> {
     head: Vec<u8>,
     range: Range<u64>,
     /// Windows over the head and the elements after it.
@@ -139,10 +144,10 @@ struct Windowed<'a> {
     progress: &'a Progress,
 }
 
-impl Windowed<'_> {
-    fn new(head: Vec<u8>, range: Range<u64>, progress: &Progress) -> Windowed<'_> {
+impl HashWindows<'_> {
+    fn new(head: Vec<u8>, range: Range<u64>, progress: &Progress) -> HashWindows<'_> {
         let windows = Windows::new(head.len() as u64 + (range.end - range.start));
-        Windowed { head, range, windows, progress }
+        HashWindows { head, range, windows, progress }
     }
 
     /// The bytes of the head in a window, and the range of the source after them.
@@ -155,7 +160,7 @@ impl Windowed<'_> {
     }
 }
 
-impl Pieces for Windowed<'_> {
+impl Pieces for HashWindows<'_> {
     fn bytes(&self) -> u64 {
         self.range.end - self.range.start
     }
@@ -188,7 +193,7 @@ impl Pieces for Windowed<'_> {
 fn hash(
     input: &Input,
     source: &dyn Source,
-    windowed: &[(usize, Windowed<'_>)],
+    windowed: &[(usize, HashWindows<'_>)],
     workers: &Workers,
     progress: &Progress,
 ) -> Result<(), Error> {
@@ -202,7 +207,7 @@ fn hash(
 }
 
 /// A tensor whose elements are put in order before they are hashed.
-struct InOrder<'a> {
+struct ReorderedTensor<'a> {
     input: &'a Input,
     source: &'a dyn Source,
     tensor: &'a TensorInfo,
@@ -210,7 +215,7 @@ struct InOrder<'a> {
     progress: &'a Progress,
 }
 
-impl InOrder<'_> {
+impl ReorderedTensor<'_> {
     /// Whether neighbours lie far apart, so that scratch is worth it, and there is room for it.
     fn is_scattered(&self, region: &dyn Region) -> bool {
         let is_scattered = region.strided().is_some_and(|view| view.range().is_none());
@@ -234,13 +239,13 @@ impl InOrder<'_> {
     }
 
     fn copied(&self, region: Arc<dyn Region>) -> Result<Digest, Error> {
-        let InOrder { input, source, workers, progress, .. } = *self;
+        let ReorderedTensor { input, source, workers, progress, .. } = *self;
         let bytes = region.bytes();
         let takes = [self.take(region)];
         let copied = written_to_scratch(bytes, &takes, workers, |job| {
             job.copy_random(input, source, &takes)
         })?;
-        let all = [(0, Windowed::new(head(self.tensor), 0..bytes, progress))];
+        let all = [(0, HashWindows::new(head(self.tensor), 0..bytes, progress))];
         hash(input, &copied, &all, workers, progress)?;
         let [(_, of)] = all;
         Ok(of.windows.finish())
@@ -248,7 +253,7 @@ impl InOrder<'_> {
 
     /// Hash elements in the order of the engine.
     fn coming(&self, region: Arc<dyn Region>) -> Result<Digest, Error> {
-        let InOrder { input, source, tensor, workers, progress } = *self;
+        let ReorderedTensor { input, source, tensor, workers, progress } = *self;
         let takes = [self.take(region)];
         let mut hasher = Hasher::new();
         hasher.update(&head(tensor));

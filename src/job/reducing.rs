@@ -17,7 +17,7 @@ use crate::shape::{AskedAxis, Order, contiguous_strides};
 use crate::sink::Sink;
 use crate::statistics::{Folded, Reduction};
 use crate::tensor::{
-    ADD_OFFSET, Annotated, Annotations, SCALE_FACTOR, TensorInfo, Tensors, UNSIGNED,
+    ADD_OFFSET, Annotations, LazyAnnotations, SCALE_FACTOR, TensorInfo, Tensors, UNSIGNED,
 };
 
 /// The number of slices whose elements a thread makes at a time.
@@ -90,7 +90,7 @@ impl Reducing {
             let dtype = how.result(&of.chosen.dtype);
             let name = output.tensor_name(&tensor, &input.location, true);
             let annotated =
-                tensor.annotated.as_ref().map(|said| Annotated::of(reduced(said.get(), how)));
+                tensor.annotated.as_ref().map(|said| LazyAnnotations::of(reduced(said.get(), how)));
             let tensor = TensorInfo { dtype, annotated, ..tensor };
             let shape = of.shape(keepdims);
             let axes = of.source_axes(keepdims);
@@ -188,10 +188,10 @@ impl Reduced {
             input.spool_watched(progress)?;
         }
         let location = input.location.clone();
-        let offsets: Vec<Place> = (0..results.len())
+        let offsets: Vec<ResultOffset> = (0..results.len())
             .map(|number| {
                 let result = results.at(number);
-                Place { at: result.data().start, itemsize: result.dtype.item_bits() / 8 }
+                ResultOffset { at: result.data().start, itemsize: result.dtype.item_bits() / 8 }
             })
             .collect();
         in_scratch(&location, results, bytes, &takes, workers, |job| {
@@ -202,7 +202,7 @@ impl Reduced {
 }
 
 /// The position of the first element of a result, and the bytes of an element.
-struct Place {
+struct ResultOffset {
     at: u64,
     itemsize: u64,
 }
@@ -220,10 +220,10 @@ impl Results<'_> {
         &self,
         input: &mut Input,
         job: &Writing<'_>,
-        offsets: impl IntoIterator<Item = Place>,
+        offsets: impl IntoIterator<Item = ResultOffset>,
         progress: &Progress,
     ) -> Result<(), Error> {
-        for (slices, Place { at, itemsize }) in self.slices.iter().zip(offsets) {
+        for (slices, ResultOffset { at, itemsize }) in self.slices.iter().zip(offsets) {
             let target = target(slices, at, itemsize, self.order);
             let sink = StridedSink::new(job.sink(), &target);
             let empty = nothing(slices, self.how)?;
@@ -272,7 +272,7 @@ impl Job for Reducing {
             Results { slices, how: *how, order: options.order, workers: &options.workers };
         let offsets = prepared
             .tensor_offsets()
-            .map(|(to, at)| Place { at, itemsize: to.dtype.item_bits() / 8 });
+            .map(|(to, at)| ResultOffset { at, itemsize: to.dtype.item_bits() / 8 });
         results.write(input, &job, offsets, progress)?;
         job.commit()
     }

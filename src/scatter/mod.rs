@@ -21,8 +21,8 @@ use crate::execute::{
     Transfer, Workers, fill_scratch, in_order, unspooled,
 };
 use crate::gather::{
-    BoundRows, Distribution, GatherError, Indexed, Indices, Options, OutOfRange, PlacedSlabs, Rows,
-    slab_runs,
+    BoundRows, DistributedSlabs, Distribution, GatherError, Indexed, Indices, Options, OutOfRange,
+    Rows, slab_runs,
 };
 use crate::plan::{PIECE_BYTES, Plan};
 use crate::runs::{Axis, Runs};
@@ -183,7 +183,7 @@ impl Scatter {
 pub(crate) struct SpooledValues {
     pub(crate) source: Box<dyn Source>,
     pub(crate) pieces: Plan,
-    bands: PlacedSlabs,
+    bands: DistributedSlabs,
     order: WriteOrder,
 }
 
@@ -235,7 +235,7 @@ impl Scatter {
     /// Write the values to their positions in a scratch file.
     fn keep(
         &self,
-        places: &PlacedSlabs,
+        places: &DistributedSlabs,
         values: &dyn Source,
         conversion: Conversion,
         workers: &Workers,

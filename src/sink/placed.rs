@@ -43,11 +43,11 @@ pub enum Replaced {
 /// Outputs in their places, each of which can be taken back. Other outputs, such as streams, stay.
 #[derive(Default)]
 pub struct PlacedOutputs {
-    names: Vec<PlacedName>,
+    names: Vec<ReplacedName>,
     dirs: Vec<(Arc<OwnedFd>, OwnedFd)>,
 }
 
-struct PlacedName {
+struct ReplacedName {
     at: FileAt,
     /// The new file; `None` where the old file was only taken away.
     new: Option<NewFile>,
@@ -68,7 +68,7 @@ impl PlacedOutputs {
     /// A new file under a name that was free.
     pub(super) fn new(at: FileAt, id: FileId, kind: TempKind) -> PlacedOutputs {
         let new = Some(NewFile { id, kind });
-        PlacedOutputs::one(PlacedName { at, new, old: None, before_removal: None })
+        PlacedOutputs::one(ReplacedName { at, new, old: None, before_removal: None })
     }
 
     /// Replace a file by one that has a temporary name, and preserve the old file: step 2. `accepts`
@@ -97,7 +97,7 @@ impl PlacedOutputs {
                     }
                     return Err(error.into());
                 }
-                Ok(PlacedOutputs::one(PlacedName {
+                Ok(PlacedOutputs::one(ReplacedName {
                     at,
                     new: Some(new),
                     old: Some(temp),
@@ -111,7 +111,7 @@ impl PlacedOutputs {
             // the old file is gone
             Err(Errno::NOENT) => {
                 temp.persist(|dir, name| move_to_free(dir, name, &at))?;
-                Ok(PlacedOutputs::one(PlacedName {
+                Ok(PlacedOutputs::one(ReplacedName {
                     at,
                     new: Some(new),
                     old: None,
@@ -134,7 +134,7 @@ impl PlacedOutputs {
         let is_covered = linked.is_some();
         let old = linked.map_or_else(|| move_aside(&at, temp.kind()), Ok)?;
         // an error drops this value, which undoes the step
-        let mut placed = PlacedOutputs::one(PlacedName::taken_away(at.clone(), old));
+        let mut placed = PlacedOutputs::one(ReplacedName::taken_away(at.clone(), old));
         temp.persist(|dir, name| {
             if is_covered {
                 renameat(dir, name, &at.dir, &at.name)
@@ -151,10 +151,10 @@ impl PlacedOutputs {
 
     pub(super) fn take_away(at: FileAt) -> io::Result<PlacedOutputs> {
         let old = move_aside(&at, TempKind::File)?;
-        Ok(PlacedOutputs::one(PlacedName::taken_away(at, old)))
+        Ok(PlacedOutputs::one(ReplacedName::taken_away(at, old)))
     }
 
-    fn one(name: PlacedName) -> PlacedOutputs {
+    fn one(name: ReplacedName) -> PlacedOutputs {
         PlacedOutputs { names: vec![name], dirs: Vec::new() }
     }
 
@@ -187,7 +187,7 @@ impl PlacedOutputs {
     pub fn keep(mut self) -> SinkResult<()> {
         let dirs = std::mem::take(&mut self.dirs).into_iter();
         let synced = dirs.map(|(_, dir)| sync_dir(dir)).fold(Ok(()), Result::and);
-        for PlacedName { old, before_removal, .. } in std::mem::take(&mut self.names) {
+        for ReplacedName { old, before_removal, .. } in std::mem::take(&mut self.names) {
             if let (Some(work), Some(old)) = (before_removal, old)
                 && !open_folder(old.dir(), old.name()).is_ok_and(work)
             {
@@ -202,7 +202,7 @@ impl PlacedOutputs {
     fn take_back(&mut self) -> Option<String> {
         let names = std::mem::take(&mut self.names).into_iter().rev();
         // all of them, even if one fails
-        names.filter_map(PlacedName::take_back).collect::<Vec<_>>().into_iter().next()
+        names.filter_map(ReplacedName::take_back).collect::<Vec<_>>().into_iter().next()
     }
 }
 
@@ -212,14 +212,14 @@ impl Drop for PlacedOutputs {
     }
 }
 
-impl PlacedName {
-    fn taken_away(at: FileAt, old: TempName) -> PlacedName {
-        PlacedName { at, new: None, old: Some(old), before_removal: None }
+impl ReplacedName {
+    fn taken_away(at: FileAt, old: TempName) -> ReplacedName {
+        ReplacedName { at, new: None, old: Some(old), before_removal: None }
     }
 
     /// Take the name back. Describes what is left where this fails.
     fn take_back(self) -> Option<String> {
-        let PlacedName { at, new, old, .. } = self;
+        let ReplacedName { at, new, old, .. } = self;
         match (new, old) {
             (None, None) => None,
             (None, Some(old)) => put_back(&at, old),

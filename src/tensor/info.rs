@@ -26,7 +26,7 @@ pub struct TensorInfo {
     /// The location of the elements.
     pub storage: Storage,
     /// The tensor's annotations.
-    pub annotated: Option<Annotated>,
+    pub annotated: Option<LazyAnnotations>,
 }
 
 /// The [part](Storage::part) of tensors whose bytes lie in several files: they have no position in one.
@@ -264,23 +264,23 @@ impl Annotations {
 
 /// [`Annotations`] that are read on demand, as reading may take long.
 #[derive(Clone)]
-pub struct Annotated(Arc<dyn Fn() -> Annotations + Send + Sync>);
+pub struct LazyAnnotations(Arc<dyn Fn() -> Annotations + Send + Sync>);
 
-impl Annotated {
-    pub fn of(annotations: Annotations) -> Annotated {
-        Annotated::by(move || annotations.clone())
+impl LazyAnnotations {
+    pub fn of(annotations: Annotations) -> LazyAnnotations {
+        LazyAnnotations::by(move || annotations.clone())
     }
 
     /// Annotations that a function makes, anew at each call.
-    pub fn by(read: impl Fn() -> Annotations + Send + Sync + 'static) -> Annotated {
-        Annotated(Arc::new(read))
+    pub fn by(read: impl Fn() -> Annotations + Send + Sync + 'static) -> LazyAnnotations {
+        LazyAnnotations(Arc::new(read))
     }
 
     /// These annotations without a fill value, for tensors with other elements.
     #[must_use]
-    pub fn without_fill(&self) -> Annotated {
+    pub fn without_fill(&self) -> LazyAnnotations {
         let all = self.clone();
-        Annotated::by(move || Annotations { fill_value: None, ..all.get() })
+        LazyAnnotations::by(move || Annotations { fill_value: None, ..all.get() })
     }
 
     pub fn get(&self) -> Annotations {
@@ -288,20 +288,20 @@ impl Annotated {
     }
 }
 
-impl fmt::Debug for Annotated {
+impl fmt::Debug for LazyAnnotations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Annotated")
+        f.write_str("LazyAnnotations")
     }
 }
 
 /// Annotations do not count in the comparison of tensors.
-impl PartialEq for Annotated {
-    fn eq(&self, _: &Annotated) -> bool {
+impl PartialEq for LazyAnnotations {
+    fn eq(&self, _: &LazyAnnotations) -> bool {
         true
     }
 }
 
-impl Eq for Annotated {}
+impl Eq for LazyAnnotations {}
 
 /// A number as JSON; a word where JSON lacks the number: `"NaN"`, `"Infinity"`, `"-Infinity"`.
 pub fn number(value: f64) -> Value {

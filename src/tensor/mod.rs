@@ -22,7 +22,9 @@ pub use chunks::{ChunkCodec, ChunkFile, Chunks, EncodeChunks, StoredChunks};
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) use chunks::{cut, spare_bytes, spare_memory};
 pub(crate) use chunks::{drop_spare, keep_spare};
-pub use info::{Annotated, Annotations, Storage, StorageKind, TensorInfo, axis_number, number};
+pub use info::{
+    Annotations, LazyAnnotations, Storage, StorageKind, TensorInfo, axis_number, number,
+};
 pub(crate) use info::{FILL_VALUE, IN_PIECES, data_bytes};
 pub(crate) use packing::{
     ADD_OFFSET, Differing, MISSING_VALUE, SCALE_FACTOR, UNSIGNED, differing, element, plain, stated,

@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
 use super::{
-    Annotated, Annotations, FILL_VALUE, Storage, StorageKind, TensorInfo, number, shortened,
+    Annotations, FILL_VALUE, LazyAnnotations, Storage, StorageKind, TensorInfo, number, shortened,
 };
 use crate::dtype::{DType, Endian, NumberKind, Scalar};
 use crate::element::FloatFormat;
@@ -417,13 +417,13 @@ impl TensorInfo {
                 stated.iter().any(|it| it.is_nan())
             };
             let goes = [FILL_VALUE, MISSING_VALUE].into_iter().any(is_nan);
-            let annotated = Some(Annotated::of(said.clone().without_packing()));
+            let annotated = Some(LazyAnnotations::of(said.clone().without_packing()));
             return Ok(goes.then(|| TensorInfo { annotated, ..self.clone() }));
         };
         let dtype = unpacking.to.clone();
         let kind = StorageKind::Packed(self.clone().into(), unpacking.into());
         let storage = Storage { kind, ..self.storage.clone() };
-        let annotated = Some(Annotated::of(said.without_packing()));
+        let annotated = Some(LazyAnnotations::of(said.without_packing()));
         let TensorInfo { name, shape, .. } = self.clone();
         Ok(Some(TensorInfo { name, dtype, shape, storage, annotated }))
     }

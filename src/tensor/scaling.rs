@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Annotated, Storage, StorageKind, TensorInfo, Unpacking};
+use super::{LazyAnnotations, Storage, StorageKind, TensorInfo, Unpacking};
 use crate::dtype::{DType, Endian, NumberKind, Scalar};
 use crate::element::FloatFormat;
 
@@ -55,7 +55,7 @@ impl Scaling {
         let kind = StorageKind::Packed(tensor.clone().into(), Arc::new(unpacking));
         let storage = Storage { kind, ..tensor.storage.clone() };
         let annotated = tensor.annotated.clone();
-        let annotated = annotated.map(|it| Annotated::by(move || it.get().without_packing()));
+        let annotated = annotated.map(|it| LazyAnnotations::by(move || it.get().without_packing()));
         let TensorInfo { name, shape, .. } = tensor.clone();
         Ok(TensorInfo { name, dtype: to, shape, storage, annotated })
     }

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
-use super::{Annotated, Storage, StorageKind, TensorInfo};
+use super::{LazyAnnotations, Storage, StorageKind, TensorInfo};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::Order;
 
@@ -29,9 +29,9 @@ pub struct Tensors {
     /// The storage of tensors whose elements have no strides.
     kinds: Vec<StorageKind>,
     /// The annotations of tensors, by the offsets of their entries.
-    annotated: BTreeMap<usize, Annotated>,
+    annotated: BTreeMap<usize, LazyAnnotations>,
     /// The annotations of groups, by their paths.
-    groups: BTreeMap<String, Annotated>,
+    groups: BTreeMap<String, LazyAnnotations>,
     /// The numbers of the tensors that have names, sorted by name, once a name was looked up.
     by_name: OnceLock<Vec<u32>>,
 }
@@ -146,12 +146,12 @@ impl Tensors {
     }
 
     /// Set the annotations of a group of tensors, by its path (empty for the root).
-    pub fn annotate_group(&mut self, path: String, annotated: Annotated) {
+    pub fn annotate_group(&mut self, path: String, annotated: LazyAnnotations) {
         self.groups.insert(path, annotated);
     }
 
     /// The groups with annotations, by their paths.
-    pub fn groups(&self) -> &BTreeMap<String, Annotated> {
+    pub fn groups(&self) -> &BTreeMap<String, LazyAnnotations> {
         &self.groups
     }
 

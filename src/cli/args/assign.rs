@@ -18,7 +18,7 @@ pub(crate) struct AssignArgs {
     #[arg(value_name = "INDEX", conflicts_with = "begin")]
     pub(crate) text: Option<String>,
     #[command(flatten)]
-    pub(crate) what: WhatArgs,
+    pub(crate) what: ValueArgs,
     /// The tensor to take, in a value file of several
     #[arg(long, value_name = "NAME", conflicts_with = "fill")]
     pub(crate) value_tensor: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct AssignArgs {
 
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
-pub(crate) struct WhatArgs {
+pub(crate) struct ValueArgs {
     /// The file whose elements are written, of the slice's shape
     ///
     /// `-` is standard input.

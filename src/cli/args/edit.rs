@@ -10,7 +10,7 @@ use super::output::MetadataArgs;
 #[command(next_help_heading = "Write the output")]
 pub(crate) struct EditArgs {
     #[command(flatten)]
-    pub(crate) place: PlaceArgs,
+    pub(crate) place: DestinationArgs,
     #[command(flatten)]
     pub(crate) metadata: MetadataArgs,
     /// Replace the output if it exists
@@ -36,7 +36,7 @@ pub(crate) struct EditArgs {
 /// A changed copy, or the file itself.
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
-pub(crate) struct PlaceArgs {
+pub(crate) struct DestinationArgs {
     /// The file to write, a copy of TARGET with the change in it
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

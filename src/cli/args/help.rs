@@ -13,21 +13,21 @@ use super::manual::Notes;
 
 /// A text that a command line asks for instead of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum HelpOrVersion {
     Help,
     Version,
 }
 
 /// The text for `what`: `-h` and `-V` give it in short.
-pub(crate) fn told(what: Told, args: &[OsString]) -> String {
+pub(crate) fn text_of(what: HelpOrVersion, args: &[OsString]) -> String {
     let mut words = args.iter().skip(1).take_while(|word| *word != "--");
     match what {
-        Told::Help => {
+        HelpOrVersion::Help => {
             let named = args.get(1).and_then(|word| word.to_str());
             let named = named.filter(|word| COMMANDS.contains(word));
             help(named, words.any(|word| word == "--help"))
         }
-        Told::Version => version(words.any(|word| word == "--version")),
+        HelpOrVersion::Version => version(words.any(|word| word == "--version")),
     }
 }
 
@@ -152,7 +152,7 @@ fn described(arg: Arg) -> Arg {
         text += &paragraph;
     }
     let values = if arg.get_action().takes_values() { arg.get_possible_values() } else { vec![] };
-    let told: Vec<String> = values
+    let texts: Vec<String> = values
         .iter()
         .filter(|value| !value.is_hide_set())
         .filter_map(|value| {
@@ -160,10 +160,10 @@ fn described(arg: Arg) -> Arg {
             (!about.is_empty()).then(|| format!("\n- {}: {about}", value.get_name()))
         })
         .collect();
-    let all_told = !told.is_empty() && told.len() == values.len();
-    if all_told {
-        text.extend(told);
+    let all_have_text = !texts.is_empty() && texts.len() == values.len();
+    if all_have_text {
+        text.extend(texts);
     }
-    let arg = arg.hide_short_help(false).hide_possible_values(all_told);
+    let arg = arg.hide_short_help(false).hide_possible_values(all_have_text);
     if text.is_empty() { arg } else { arg.help(text).long_help(None::<&str>) }
 }

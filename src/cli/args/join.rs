@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::parsers::{AxisArg, axis};
-use super::slice::{ReshapeArgs, ThroughArgs};
+use super::slice::{CopyArgs, ReshapeArgs};
 
 /// The inputs, in the order in which they are taken.
 #[derive(Args, Clone, Debug)]
@@ -102,7 +102,7 @@ pub(crate) struct JoinArgs {
     #[command(flatten)]
     pub(crate) reshape: ReshapeArgs,
     #[command(flatten)]
-    pub(crate) through: ThroughArgs,
+    pub(crate) through: CopyArgs,
     /// Take the tensors that -t or --group do not choose once
     ///
     /// Without --group they must be the same in all inputs.

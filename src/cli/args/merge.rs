@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::join::InputsArgs;
-use super::slice::ThroughArgs;
+use super::slice::CopyArgs;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MergeArgs {
@@ -18,7 +18,7 @@ pub(crate) struct MergeArgs {
     #[arg(long, conflicts_with = "first")]
     pub(crate) last: bool,
     #[command(flatten)]
-    pub(crate) through: ThroughArgs,
+    pub(crate) through: CopyArgs,
     /// Give a tensor another name in the output: 'model.layers.{l}.w=blk.{l}'
     ///
     /// {l} matches any text without a dot, {p:q,k} one of these, * any; NEW may use them. A number before it names

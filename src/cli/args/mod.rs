@@ -26,7 +26,7 @@ pub(crate) use diff::DiffArgs;
 pub(crate) use edit::EditArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use gather::GatherArgs;
-pub(crate) use help::{Told, command, help, told};
+pub(crate) use help::{HelpOrVersion, command, help, text_of};
 pub(crate) use info::{InfoArgs, InfoColumn};
 pub(crate) use input::{CheckpointArgs, InputArgs};
 pub(crate) use join::{InputsArgs, JoinArgs};
@@ -36,7 +36,7 @@ pub(crate) use output::{FormatArgs, Lengths, MetadataArg, MetadataArgs, OutputAr
 pub(crate) use parsers::{AxisArg, Part, PartArg};
 pub(crate) use scatter::ScatterArgs;
 pub(crate) use slice::{
-    CastArgs, FieldArgs, IndexArgs, ReshapeArgs, ScalingArgs, SliceArgs, StridedArgs, ThroughArgs,
+    CastArgs, CopyArgs, FieldArgs, IndexArgs, ReshapeArgs, ScalingArgs, SliceArgs, StridedArgs,
     TransposeArgs,
 };
 pub(crate) use split::SplitArgs;

@@ -131,7 +131,7 @@ pub(crate) struct StridedArgs {
 /// The arguments of all commands that make whole outputs of inputs: how those are read, how
 /// elements are converted, and where they are written.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct ThroughArgs {
+pub(crate) struct CopyArgs {
     #[command(flatten)]
     pub(crate) from: InputArgs,
     #[command(flatten)]

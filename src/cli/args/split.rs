@@ -6,7 +6,7 @@ use clap::Args;
 use tslice::job::MAX_PARTS;
 
 use super::parsers::{AxisArg, axis};
-use super::slice::{IndexArgs, ThroughArgs};
+use super::slice::{CopyArgs, IndexArgs};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SplitArgs {
@@ -47,7 +47,7 @@ pub(crate) struct SplitArgs {
     #[command(flatten)]
     pub(crate) index: IndexArgs,
     #[command(flatten)]
-    pub(crate) through: ThroughArgs,
+    pub(crate) through: CopyArgs,
     /// Copy the tensors that -t or --group do not choose to every output (.safetensors, .npz)
     #[arg(long, help_heading = "Choose and name tensors")]
     pub(crate) keep_rest: bool,

@@ -17,7 +17,7 @@ use tslice::job::reindex;
 use tslice::shape::AsTuple;
 use tslice::source::note_will_read;
 use tslice::source::remote::{Address, FolderEntry};
-use tslice::tensor::{Annotated, StoredChunks, TensorInfo, printable, shortened};
+use tslice::tensor::{LazyAnnotations, StoredChunks, TensorInfo, printable, shortened};
 
 use super::digest::{Check, Digests};
 use super::tensors::Totals;
@@ -503,7 +503,7 @@ fn write_remarks(
         if let Some(chunks) = lacking_chunks(&tensor) {
             writeln!(out, "  {name}: {chunks}")?;
         }
-        let said = tensor.annotated.as_ref().map(Annotated::get);
+        let said = tensor.annotated.as_ref().map(LazyAnnotations::get);
         let Some(said) = said else { continue };
         if let Some(line) = tensors::packed_line(&tensor, &said) {
             writeln!(out, "{line}")?;

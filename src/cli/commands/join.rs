@@ -15,11 +15,11 @@ use tslice::sink::{Destination, InPlaceFile};
 use super::index::Index;
 use super::output::Dry;
 use super::{index, input, output, part};
-use crate::cli::args::{JoinArgs, OutputArgs, ThroughArgs};
+use crate::cli::args::{CopyArgs, JoinArgs, OutputArgs};
 use crate::cli::report::{Failure, hint_in_append, hint_in_group};
 
 pub(super) fn run(args: &JoinArgs, along: Along) -> Result<(), Failure> {
-    let ThroughArgs { from, field, cast, to } = &args.through;
+    let CopyArgs { from, field, cast, to } = &args.through;
     let Some(share) = part::share(to)? else { return Ok(()) };
     let rules = Rules { keepdims: args.keepdims, outer: args.outer, ..Rules::default() };
     let index = Index::of_text(args.index.as_deref(), rules)?;

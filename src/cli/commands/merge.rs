@@ -5,11 +5,11 @@ use tslice::job::{Copying, MergeOptions, NewName, NumberedRename, Precedence};
 
 use super::join::SHARD_BYTES;
 use super::{index, input, output, part};
-use crate::cli::args::{MergeArgs, ThroughArgs};
+use crate::cli::args::{CopyArgs, MergeArgs};
 use crate::cli::report::Failure;
 
 pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
-    let ThroughArgs { from, field, cast, to } = &args.through;
+    let CopyArgs { from, field, cast, to } = &args.through;
     let Some(share) = part::share(to)? else { return Ok(()) };
     let workers = output::workers(to.threads);
     let locations = input::locations(&args.inputs)?;

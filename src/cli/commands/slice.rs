@@ -35,21 +35,21 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let input = input::open_watched(&input::location(&args.input), &open, args.to.quiet)?;
     let to_npy = *output.destination() == Destination::Stdout && !output.format().holds_several;
     let mut job = Copying::slice(input, &options, output).map_err(|error| {
-        let meant = meant(&error, &options.select, to_npy);
+        let suggestion = suggestion(&error, &options.select, to_npy);
         let failure = index.failure(error);
-        match (meant, &failure.hint) {
-            (Some(Meant::Also(hint)), Some(names)) => {
+        match (suggestion, &failure.hint) {
+            (Some(Suggestion::Also(hint)), Some(names)) => {
                 let both = format!("{names}; {hint}");
                 failure.hint(both)
             }
-            (Some(Meant::Instead(hint) | Meant::Also(hint)), _) => failure.hint(hint),
+            (Some(Suggestion::Instead(hint) | Suggestion::Also(hint)), _) => failure.hint(hint),
             (None, _) => failure,
         }
     })?;
     output::run(&mut job, &args.to, &share, |error| index.failure(error))
 }
 
-enum Meant {
+enum Suggestion {
     /// Replaces the hint of the error.
     Instead(&'static str),
     /// Follows the names of the tensors in the file.
@@ -57,18 +57,18 @@ enum Meant {
 }
 
 /// The probable meaning, if tensors of several cannot be chosen.
-fn meant(error: &Error, select: &Select, to_npy: bool) -> Option<Meant> {
+fn suggestion(error: &Error, select: &Select, to_npy: bool) -> Option<Suggestion> {
     let fault = error.cause.downcast_ref()?;
     match fault {
         SelectFault::NotNamed { excludes: true, .. } => None,
         SelectFault::NotNamed { .. } if to_npy && select.whole => {
-            Some(Meant::Also("--to safetensors writes all"))
+            Some(Suggestion::Also("--to safetensors writes all"))
         }
         SelectFault::NotNamed { .. } if to_npy => {
-            Some(Meant::Also("-t '*' --to safetensors writes all"))
+            Some(Suggestion::Also("-t '*' --to safetensors writes all"))
         }
         SelectFault::HoldsOne { .. } if to_npy => {
-            Some(Meant::Instead("--to safetensors holds several"))
+            Some(Suggestion::Instead("--to safetensors holds several"))
         }
         _ => None,
     }

@@ -11,11 +11,11 @@ use super::index::{Index, list};
 use super::join::SHARD_BYTES;
 use super::part::Share;
 use super::{index, input, output};
-use crate::cli::args::{SplitArgs, ThroughArgs};
+use crate::cli::args::{CopyArgs, SplitArgs};
 use crate::cli::report::Failure;
 
 pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
-    let ThroughArgs { from, field, cast, to } = &args.through;
+    let CopyArgs { from, field, cast, to } = &args.through;
     if to.part.is_some() {
         if args.group.is_some() {
             return Err(Failure::usage("--part cannot be used with split --group"));

@@ -14,7 +14,7 @@ use tslice::formats::pickle::PickleError;
 use tslice::formats::shards::{ShardsError, ShardsFault};
 use tslice::formats::text::{CellRemedy, TextFault};
 use tslice::formats::{ForeignBytes, FormatError, NotRead, outputs};
-use tslice::input::{FieldFault, Given, LengthFault, RawFault, ReadAsFault, UnusedReadAs};
+use tslice::input::{FieldFault, LengthFault, RawFault, RawOption, ReadAsFault, UnusedReadAs};
 use tslice::job::{AxisFault, EditFault, StatisticsFault, UnusedCast};
 use tslice::output::{FormatOption, LayoutFault};
 use tslice::shape::{ArrangeError, NoDimension};
@@ -271,12 +271,14 @@ fn raw(
             let purpose = given.purpose();
             failed(&format_args!("{flag} is for {purpose}, and the input is of format {format}"))
                 .hint_if(match given {
-                    Given::Shape => {
+                    RawOption::Shape => {
                         let name = file.map(|file| quoted(&file.to_string())).unwrap_or_default();
                         Some(format!("the shape is in the file: `tslice info {name}` shows it"))
                     }
-                    Given::Order => Some("the order is in the file".to_owned()),
-                    Given::Offset => Some("the offset of the elements is in the file".to_owned()),
+                    RawOption::Order => Some("the order is in the file".to_owned()),
+                    RawOption::Offset => {
+                        Some("the offset of the elements is in the file".to_owned())
+                    }
                     _ => None,
                 })
         }
@@ -407,18 +409,18 @@ fn with_index(file: &FileName) -> Option<String> {
     Some(format!("an index is a separate argument: {} {}", quoted(name), quoted(index)))
 }
 
-fn flag_of(given: Given) -> &'static str {
+fn flag_of(given: RawOption) -> &'static str {
     match given {
-        Given::DType => "--dtype",
-        Given::Shape => "--shape",
-        Given::Order => "--input-order",
-        Given::Offset => "--offset",
-        Given::From => "--from",
-        Given::Delimiter => "--delimiter",
-        Given::SkipRows => "--skip-rows",
-        Given::Missing => "--missing",
-        Given::Names => "--names",
-        Given::Columns => "--columns",
+        RawOption::DType => "--dtype",
+        RawOption::Shape => "--shape",
+        RawOption::Order => "--input-order",
+        RawOption::Offset => "--offset",
+        RawOption::From => "--from",
+        RawOption::Delimiter => "--delimiter",
+        RawOption::SkipRows => "--skip-rows",
+        RawOption::Missing => "--missing",
+        RawOption::Names => "--names",
+        RawOption::Columns => "--columns",
     }
 }
 

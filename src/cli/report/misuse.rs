@@ -12,19 +12,19 @@ use tslice::formats::outputs;
 
 use super::failure::{Failure, quoted};
 use super::peers;
-use crate::cli::args::{COMMANDS, PartedList, Told, command, parted_list_of, unquoted};
+use crate::cli::args::{COMMANDS, HelpOrVersion, PartedList, command, parted_list_of, unquoted};
 
 /// Word clap's error about `args` (program name first), and guess what was meant: a command, an
 /// index that the shell took apart, a file whose name begins with a dash. `Ok` if it is not an
 /// error, but help or version were asked for.
-pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Result<Told, Failure> {
+pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Result<HelpOrVersion, Failure> {
     let words = || args.iter().skip(1).filter_map(|word| word.to_str());
     if let (true, Some(list)) = (error.use_stderr(), parted_list_of(&command(), args)) {
         return Err(blanks(&list));
     }
     match error.kind() {
-        ErrorKind::DisplayHelp => return Ok(Told::Help),
-        ErrorKind::DisplayVersion => return Ok(Told::Version),
+        ErrorKind::DisplayHelp => return Ok(HelpOrVersion::Help),
+        ErrorKind::DisplayVersion => return Ok(HelpOrVersion::Version),
         ErrorKind::InvalidSubcommand => return Err(unknown_command(args)),
         _ => {}
     }

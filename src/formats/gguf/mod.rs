@@ -58,12 +58,12 @@ pub struct GgufHeader {
     pub metadata: GgufMetadata,
     pub endian: Endian,
     /// The place in a split model; `None` for a single file.
-    pub split: Option<SplitPlace>,
+    pub split: Option<SplitNumber>,
 }
 
 /// The place of a file among those of a split model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SplitPlace {
+pub struct SplitNumber {
     /// The number of the file, from 0 on.
     pub number: u64,
     pub count: u64,
@@ -108,7 +108,7 @@ impl GgufHeader {
         placed.sort_by_place();
         let split = match split {
             [number, Some(count), tensors] if count > 1 => {
-                Some(SplitPlace { number: number.unwrap_or(0), count, tensors })
+                Some(SplitNumber { number: number.unwrap_or(0), count, tensors })
             }
             _ => None,
         };

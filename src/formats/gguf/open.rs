@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::dtype::Endian;
 use crate::error::{Error, ErrorKind, Fault, faults};
 use crate::formats::gguf::{
-    GgufError, GgufHeader, GgufMetadata, MetadataError, MetadataValue, SplitPlace,
+    GgufError, GgufHeader, GgufMetadata, MetadataError, MetadataValue, SplitNumber,
 };
 use crate::formats::{first_bytes, gguf};
 use crate::input::{
@@ -24,7 +24,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let source = seekable(bytes, progress)?;
     let header = read_header(source.as_ref())?;
     if let Some(place) = header.split {
-        return open_split(location, OpenPart { source, header }, place, options);
+        return open_split(location, ModelFile { source, header }, place, options);
     }
     let mut container = Container::default();
     let tensors = readable(header.endian, header.tensors.iter(), &mut container.unreadable);
@@ -49,7 +49,7 @@ fn readable<'a>(
             Ok(tensor) => Some(tensor),
             Err(fault) => {
                 let error = GgufError::Tensor { name: name.clone(), fault };
-                unreadable.push(Unreadable::new(name, OfTensor(error)));
+                unreadable.push(Unreadable::new(name, TensorError(error)));
                 None
             }
         }
@@ -59,9 +59,9 @@ fn readable<'a>(
 /// The error of one tensor of a file; the message names the format even where it is known.
 #[derive(Debug, thiserror::Error)]
 #[error("gguf: {0}")]
-struct OfTensor(GgufError);
+struct TensorError(GgufError);
 
-impl Fault for OfTensor {
+impl Fault for TensorError {
     fn kind(&self) -> ErrorKind {
         self.0.kind()
     }
@@ -75,7 +75,7 @@ fn read_header(source: &dyn Source) -> Result<GgufHeader, Error> {
 }
 
 /// A file of a model, and its header.
-struct OpenPart {
+struct ModelFile {
     source: Arc<dyn Source>,
     header: GgufHeader,
 }
@@ -83,11 +83,11 @@ struct OpenPart {
 /// Open all existing files of a split model; one of them is open.
 fn open_split(
     location: &Location,
-    own_part: OpenPart,
-    place: SplitPlace,
+    own_part: ModelFile,
+    place: SplitNumber,
     options: &OpenOptions,
 ) -> Result<Input, Error> {
-    let SplitPlace { number: own, count, tensors: said } = place;
+    let SplitNumber { number: own, count, tensors: said } = place;
     let stem = stem_of_names(location, own, count)?;
     let mut opened = Some(own_part);
     let mut joined = ConcatSource::default();
@@ -98,9 +98,9 @@ fn open_split(
         let name = format!("{stem}{}", end_of_name(number, count));
         let part = match opened.take_if(|_| number == own) {
             Some(opened) => Ok(opened),
-            None => open_part(location, &name, SplitPlace { number, ..place }, options.io),
+            None => open_part(location, &name, SplitNumber { number, ..place }, options.io),
         };
-        let OpenPart { source, header } = match part {
+        let ModelFile { source, header } = match part {
             Ok(part) => part,
             Err(error) if options.index == UseOfIndex::Strict => return Err(error),
             Err(error) => {
@@ -162,9 +162,9 @@ fn end_of_name(number: u64, count: u64) -> String {
 fn open_part(
     location: &Location,
     name: &str,
-    place: SplitPlace,
+    place: SplitNumber,
     io: IoMode,
-) -> Result<OpenPart, Error> {
+) -> Result<ModelFile, Error> {
     let location = location.with_file_name(name).unwrap_or_else(|| location.clone());
     let open = || {
         let source: Arc<dyn Source> = match open_bytes(&location, io)? {
@@ -175,10 +175,10 @@ fn open_part(
             return Err(GgufSplitFault::NotGguf.into());
         }
         let header = read_header(source.as_ref())?;
-        let SplitPlace { number, count, .. } = place;
+        let SplitNumber { number, count, .. } = place;
         match header.split {
             Some(found) if (found.number, found.count) == (number, count) => {
-                Ok(OpenPart { source, header })
+                Ok(ModelFile { source, header })
             }
             _ => Err(GgufSplitFault::Place { number, count }.into()),
         }

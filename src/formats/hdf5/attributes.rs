@@ -10,10 +10,10 @@ use super::datatype::{Class, Datatype, H5Type};
 use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use super::header::{each_message, kind, shared};
 use super::repair::Repair;
-use super::tree::{self, FractalHeap, NewTree};
+use super::tree::{self, FractalHeap, TreeV2};
 use crate::dtype::{DType, Endian, NpyType, Scalar};
 use crate::shape::Order;
-use crate::tensor::{Annotated, Annotations, FILL_VALUE, TensorInfo, number};
+use crate::tensor::{Annotations, FILL_VALUE, LazyAnnotations, TensorInfo, number};
 
 /// Internal attributes of the HDF5 and netCDF libraries: names of axes, back references, and identifiers.
 const OF_LIBRARIES: [&[u8]; 5] =
@@ -39,7 +39,7 @@ const MOST_STEPS: usize = 4_000_000;
 
 /// The attributes that change how a dataset is read.
 #[derive(Default)]
-pub(super) struct Own {
+pub(super) struct ReadingAttributes {
     pub(super) matlab_class: Option<String>,
     pub(super) matlab_empty: bool,
     /// Whether the integers are xarray's booleans.
@@ -48,11 +48,11 @@ pub(super) struct Own {
     pub(super) is_dimension: bool,
 }
 
-impl Own {
+impl ReadingAttributes {
     /// Read the attributes of the dataset at an address. A dimension scale is registered in the file with its name.
     /// Attributes that cannot be read have no effect.
-    pub(super) fn read(file: &H5File, address: u64, path: &str) -> Own {
-        let mut own = Own::default();
+    pub(super) fn read(file: &H5File, address: u64, path: &str) -> ReadingAttributes {
+        let mut own = ReadingAttributes::default();
         let mut scale = None;
         let mut id = None;
         let _ = each(file, address, &mut |name, bytes| {
@@ -118,7 +118,7 @@ fn each(file: &H5File, address: u64, visit: Visit<'_>) -> Result<(), Hdf5Error> 
     })?;
     let Some((Some(heap), Some(tree))) = elsewhere else { return Ok(()) };
     let heap = FractalHeap::read(file, heap)?;
-    let tree = NewTree::read(file, tree)?;
+    let tree = TreeV2::read(file, tree)?;
     if tree.kind != 8 {
         return Err(damaged("the tree of its attributes is of another kind"));
     }
@@ -134,7 +134,7 @@ fn each(file: &H5File, address: u64, visit: Visit<'_>) -> Result<(), Hdf5Error> 
 }
 
 /// The beginning of an attribute.
-struct Front<'a> {
+struct AttributeHead<'a> {
     name: &'a [u8],
     /// The bytes after the name.
     rest: Cursor<'a>,
@@ -144,7 +144,7 @@ struct Front<'a> {
     lengths: [usize; 2],
 }
 
-fn front<'a>(file: &H5File, bytes: &'a [u8]) -> Result<Front<'a>, Hdf5Error> {
+fn front<'a>(file: &H5File, bytes: &'a [u8]) -> Result<AttributeHead<'a>, Hdf5Error> {
     let mut rest = Cursor { rest: bytes, sizes: file.sizes };
     let version = rest.u8()?;
     let flags = rest.u8()?;
@@ -160,7 +160,7 @@ fn front<'a>(file: &H5File, bytes: &'a [u8]) -> Result<Front<'a>, Hdf5Error> {
     // before version 2 nothing is shared
     let is_shared = [1, 2].map(|flag| version > 1 && flags & flag != 0);
     let lengths = [padded(datatype), padded(dataspace)];
-    Ok(Front { name: &name[..end], rest, is_shared, lengths })
+    Ok(AttributeHead { name: &name[..end], rest, is_shared, lengths })
 }
 
 struct Attribute {
@@ -172,7 +172,7 @@ struct Attribute {
 
 impl Attribute {
     fn parse(file: &H5File, bytes: &[u8]) -> Result<Attribute, Hdf5Error> {
-        let Front { mut rest, is_shared, lengths, .. } = front(file, bytes)?;
+        let AttributeHead { mut rest, is_shared, lengths, .. } = front(file, bytes)?;
         let mut part = |number: usize, kind: u16| {
             let bytes = rest.take(lengths[number])?;
             let is_shared = is_shared[number];
@@ -202,11 +202,11 @@ pub(super) fn annotated(
     tensor: &TensorInfo,
     fill: Option<Vec<u8>>,
     notes: Vec<String>,
-) -> Annotated {
+) -> LazyAnnotations {
     let file = Arc::clone(file);
     let rank = tensor.shape.len();
     let is_bool = matches!(tensor.dtype, DType::Scalar(Scalar::Bool, _));
-    Annotated::by(move || {
+    LazyAnnotations::by(move || {
         let mut said = all(&file, address, rank);
         if is_bool {
             said.take_bool();
@@ -218,9 +218,9 @@ pub(super) fn annotated(
 }
 
 /// The annotations of a group, read on demand.
-pub(super) fn annotated_group(file: &Arc<H5File>, address: u64) -> Annotated {
+pub(super) fn annotated_group(file: &Arc<H5File>, address: u64) -> LazyAnnotations {
     let file = Arc::clone(file);
-    Annotated::by(move || all(&file, address, 0))
+    LazyAnnotations::by(move || all(&file, address, 0))
 }
 
 /// The attributes of an object, and the names of its axes. Damaged attributes are left out.
@@ -461,7 +461,7 @@ fn scalar_of_matlab(class: &str) -> Option<Scalar> {
 /// hold its shape.
 pub(super) fn apply(
     tensor: &mut TensorInfo,
-    own: &Own,
+    own: &ReadingAttributes,
     stored: &[u8],
     notes: &mut Vec<String>,
 ) -> Result<(), Hdf5Error> {

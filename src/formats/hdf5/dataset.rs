@@ -35,9 +35,9 @@ pub(super) fn tensor(
     longer: &[Option<u64>],
 ) -> Result<Option<TensorInfo>, Hdf5Error> {
     let own = if header.has_attributes {
-        attributes::Own::read(file, address, name)
+        attributes::ReadingAttributes::read(file, address, name)
     } else {
-        attributes::Own::default()
+        attributes::ReadingAttributes::default()
     };
     if own.is_dimension {
         return Ok(None);
@@ -59,7 +59,13 @@ pub(super) fn source(
     depth: usize,
 ) -> Result<TensorInfo, Hdf5Error> {
     let header = Header::read(file, address)?;
-    let read = Elements::read(file, (address, &header), &attributes::Own::default(), &[], depth);
+    let read = Elements::read(
+        file,
+        (address, &header),
+        &attributes::ReadingAttributes::default(),
+        &[],
+        depth,
+    );
     read.map(|elements| elements.tensor)
 }
 
@@ -76,7 +82,7 @@ impl Elements {
     fn read(
         file: &Arc<H5File>,
         (address, header): (u64, &Header),
-        own: &attributes::Own,
+        own: &attributes::ReadingAttributes,
         longer: &[Option<u64>],
         depth: usize,
     ) -> Result<Elements, Hdf5Error> {
@@ -406,7 +412,7 @@ impl LayoutMessage<'_> {
             2 => Index::Implicit,
             3 => self.input.skip(1).map(|()| Index::Fixed)?,
             4 => self.input.skip(5).map(|()| Index::Extensible)?,
-            5 => self.input.skip(6).map(|()| |at: u64| Index::NewTree(at, OnceLock::new()))?,
+            5 => self.input.skip(6).map(|()| |at: u64| Index::TreeV2(at, OnceLock::new()))?,
             _ => return Err(damaged("the index of its chunks is of no known kind")),
         };
         let index = self.input.address()?.map(index);

@@ -51,9 +51,9 @@ pub(super) struct OtherFiles {
 
 /// What the files of an input have open.
 struct OpenedFiles {
-    files: Recent<PathBuf, H5File>,
-    datasets: Recent<(PathBuf, u64, usize), SourceDataset>,
-    lists: Recent<(PathBuf, u64, u32), Mappings>,
+    files: RecentlyUsed<PathBuf, H5File>,
+    datasets: RecentlyUsed<(PathBuf, u64, usize), SourceDataset>,
+    lists: RecentlyUsed<(PathBuf, u64, u32), Mappings>,
     groups: Mutex<Groups>,
     chunks: ChunkCache,
     count: AtomicU64,
@@ -62,14 +62,14 @@ struct OpenedFiles {
 }
 
 /// The values that were used last.
-struct Recent<K, V> {
+struct RecentlyUsed<K, V> {
     values: Mutex<VecDeque<(K, Arc<V>)>>,
     most: usize,
 }
 
-impl<K: PartialEq, V> Recent<K, V> {
-    fn new(most: usize) -> Recent<K, V> {
-        Recent { values: Mutex::default(), most }
+impl<K: PartialEq, V> RecentlyUsed<K, V> {
+    fn new(most: usize) -> RecentlyUsed<K, V> {
+        RecentlyUsed { values: Mutex::default(), most }
     }
 
     fn get<E>(&self, key: K, make: impl FnOnce() -> Result<V, E>) -> Result<Arc<V>, E> {
@@ -98,9 +98,9 @@ impl OtherFiles {
     pub(super) fn of_input(path: Option<&Path>, io: IoMode) -> OtherFiles {
         let path = path.and_then(|path| path.canonicalize().ok());
         let owned = Arc::new(OpenedFiles {
-            files: Recent::new(MOST_OPEN),
-            datasets: Recent::new(MOST_OPEN),
-            lists: Recent::new(MOST_LISTS),
+            files: RecentlyUsed::new(MOST_OPEN),
+            datasets: RecentlyUsed::new(MOST_OPEN),
+            lists: RecentlyUsed::new(MOST_LISTS),
             groups: Mutex::new(Groups::new(usize::MAX)),
             chunks: ChunkCache::of_bytes(CACHED),
             count: AtomicU64::new(0),

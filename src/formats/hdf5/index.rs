@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use super::file::{Cursor, H5File, Hdf5Error, damaged};
-use super::tree::{NewTree, OldNode};
+use super::tree::{NodeV1, TreeV2};
 use crate::source::Source;
 
 pub(super) enum Index {
@@ -25,11 +25,11 @@ pub(super) enum Index {
     /// An array that grows along an axis.
     Extensible(u64),
     /// A version 2 B-tree, whose header is read with the first chunk.
-    NewTree(u64, OnceLock<NewTree>),
+    TreeV2(u64, OnceLock<TreeV2>),
 }
 
 /// The address and the length of a chunk, and a bit mask of the filters that were not applied.
-pub(super) struct ChunkPlace {
+pub(super) struct StoredChunk {
     pub(super) address: u64,
     pub(super) len: u64,
     pub(super) skipped: u32,
@@ -65,27 +65,27 @@ impl Index {
         file: &H5File,
         grid: &Grid,
         at: &[u64],
-    ) -> Result<Option<ChunkPlace>, Hdf5Error> {
+    ) -> Result<Option<StoredChunk>, Hdf5Error> {
         match *self {
             Index::Nothing | Index::Contiguous(_) | Index::External(_) => Ok(None),
             Index::OldTree(address) => old_tree(file, address, grid, at),
             Index::Single(address, filtered) => {
                 let (len, skipped) = filtered.unwrap_or((grid.bytes, 0));
-                Ok(Some(ChunkPlace { address, len, skipped }))
+                Ok(Some(StoredChunk { address, len, skipped }))
             }
             Index::Implicit(address) => {
                 let behind = grid.number(at)?.checked_mul(grid.bytes);
                 let address = behind.and_then(|behind| address.checked_add(behind));
                 let address = address.ok_or(Hdf5Error::CutShort)?;
-                Ok(Some(ChunkPlace { address, len: grid.bytes, skipped: 0 }))
+                Ok(Some(StoredChunk { address, len: grid.bytes, skipped: 0 }))
             }
             Index::Fixed(address) => fixed(file, address, grid, grid.number(at)?),
             Index::Extensible(address) => extensible(file, address, grid, grid.number(at)?),
-            Index::NewTree(address, ref tree) => {
+            Index::TreeV2(address, ref tree) => {
                 let tree = match tree.get() {
                     Some(tree) => tree,
                     None => {
-                        let read = NewTree::read(file, address)?;
+                        let read = TreeV2::read(file, address)?;
                         tree.get_or_init(|| read)
                     }
                 };
@@ -100,7 +100,7 @@ fn old_tree(
     address: u64,
     grid: &Grid,
     at: &[u64],
-) -> Result<Option<ChunkPlace>, Hdf5Error> {
+) -> Result<Option<StoredChunk>, Hdf5Error> {
     // the length, the mask, and the first element along each axis and in an element
     let key_len = 8 + 8 * (at.len() + 1);
     let order = |key: &[u8]| {
@@ -114,7 +114,7 @@ fn old_tree(
     let mut address = address;
     let mut above = u8::MAX;
     loop {
-        let node = OldNode::read(file, address, 1, key_len)?;
+        let node = NodeV1::read(file, address, 1, key_len)?;
         if node.level >= above {
             return Err(damaged("the tree of its chunks contains itself"));
         }
@@ -137,16 +137,16 @@ fn old_tree(
         let mut input = file.cursor(key);
         let len = input.u32()?.into();
         let skipped = input.u32()?;
-        return Ok(Some(ChunkPlace { address: node.child(file, number)?, len, skipped }));
+        return Ok(Some(StoredChunk { address: node.child(file, number)?, len, skipped }));
     }
 }
 
 fn new_tree(
     file: &H5File,
-    tree: &NewTree,
+    tree: &TreeV2,
     grid: &Grid,
     at: &[u64],
-) -> Result<Option<ChunkPlace>, Hdf5Error> {
+) -> Result<Option<StoredChunk>, Hdf5Error> {
     let axes = 8 * at.len();
     let front = tree.record.checked_sub(axes).filter(|_| matches!(tree.kind, 10 | 11));
     let front = front.ok_or_else(|| damaged("the tree of its chunks is of another kind"))?;
@@ -161,7 +161,7 @@ fn new_tree(
 }
 
 /// Read an index entry: the address of a chunk, and with filters its length and mask.
-fn place(input: &mut Cursor<'_>, grid: &Grid) -> Result<Option<ChunkPlace>, Hdf5Error> {
+fn place(input: &mut Cursor<'_>, grid: &Grid) -> Result<Option<StoredChunk>, Hdf5Error> {
     let address = input.address()?;
     let mut len = grid.bytes;
     let mut skipped = 0;
@@ -169,7 +169,7 @@ fn place(input: &mut Cursor<'_>, grid: &Grid) -> Result<Option<ChunkPlace>, Hdf5
         len = input.uint(bytes)?;
         skipped = input.u32()?;
     }
-    Ok(address.map(|address| ChunkPlace { address, len, skipped }))
+    Ok(address.map(|address| StoredChunk { address, len, skipped }))
 }
 
 /// Entries of one length in a block, or in pages of a block.
@@ -195,7 +195,7 @@ impl Entries {
         (count, front): (u64, u64),
         number: u64,
         grid: &Grid,
-    ) -> Result<Option<ChunkPlace>, Hdf5Error> {
+    ) -> Result<Option<StoredChunk>, Hdf5Error> {
         let too_long = || damaged("the array of its chunks is too long");
         let whole = |count: u64| count.checked_mul(self.bytes).and_then(|len| len.checked_add(4));
         let (block, at) = if count <= self.page {
@@ -226,7 +226,7 @@ fn fixed(
     address: u64,
     grid: &Grid,
     number: u64,
-) -> Result<Option<ChunkPlace>, Hdf5Error> {
+) -> Result<Option<StoredChunk>, Hdf5Error> {
     let len = 12 + file.sizes.length + file.sizes.address;
     let header = file.block(address, len as u64, b"FAHD", true)?;
     let mut input = file.cursor(&header);
@@ -255,7 +255,7 @@ fn extensible(
     address: u64,
     grid: &Grid,
     number: u64,
-) -> Result<Option<ChunkPlace>, Hdf5Error> {
+) -> Result<Option<StoredChunk>, Hdf5Error> {
     match ExtensibleArray::read(file, address)? {
         Some(array) => array.find(file, grid, number),
         None => Ok(None),
@@ -280,7 +280,7 @@ struct ExtensibleArray {
 }
 
 /// The data block of an entry, in a row of blocks.
-struct RowPlace {
+struct DataBlock {
     row: u32,
     /// The number of blocks in the row, and the number of this block.
     blocks: u64,
@@ -330,7 +330,7 @@ impl ExtensibleArray {
         file: &H5File,
         grid: &Grid,
         number: u64,
-    ) -> Result<Option<ChunkPlace>, Hdf5Error> {
+    ) -> Result<Option<StoredChunk>, Hdf5Error> {
         let width = file.sizes.address as u64;
         let far = u64::from(self.rows.saturating_sub(self.near_rows));
         let inner = self.in_index * self.entries.bytes;
@@ -374,7 +374,7 @@ impl ExtensibleArray {
     }
 
     /// The place of the entry after `before` others, the entries in the index block aside.
-    fn row_place(&self, before: u64) -> Result<RowPlace, Hdf5Error> {
+    fn row_place(&self, before: u64) -> Result<DataBlock, Hdf5Error> {
         // row r has 2^(r/2) blocks, each with 2^((r+1)/2) times as many entries as the smallest block
         let row = (before / self.least).saturating_add(1).ilog2();
         if row >= self.rows {
@@ -382,7 +382,7 @@ impl ExtensibleArray {
         }
         let in_row = before - ((1 << row) - 1) * self.least;
         let count = self.least << row.div_ceil(2);
-        Ok(RowPlace {
+        Ok(DataBlock {
             row,
             blocks: 1u64 << (row / 2),
             block: in_row / count,
@@ -396,8 +396,8 @@ impl ExtensibleArray {
         file: &H5File,
         grid: &Grid,
         address: u64,
-        at: &RowPlace,
-    ) -> Result<Option<ChunkPlace>, Hdf5Error> {
+        at: &DataBlock,
+    ) -> Result<Option<StoredChunk>, Hdf5Error> {
         let block = (address, &b"EADB"[..]);
         self.entries.find(file, block, (at.count, self.block_front), at.number, grid)
     }

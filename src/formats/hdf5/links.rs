@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::file::{Cursor, H5File, Hdf5Error, damaged};
 use super::header::{Header, kind};
-use super::tree::{FractalHeap, LocalHeap, NewTree, OldNode};
+use super::tree::{FractalHeap, LocalHeap, NodeV1, TreeV2};
 
 /// The deepest tree of an old group, and the most soft links that are followed for one name.
 const MAX_LEVEL: u8 = 40;
@@ -99,7 +99,7 @@ impl Links {
         below: u8,
         left: &mut u64,
     ) -> Result<(), Hdf5Error> {
-        let node = OldNode::read(file, address, 0, file.sizes.length)?;
+        let node = NodeV1::read(file, address, 0, file.sizes.length)?;
         if node.level >= below {
             return Err(damaged("the tree of a group is too deep, or contains itself"));
         }
@@ -142,7 +142,7 @@ impl Links {
         input.skip(if flags & 1 == 0 { 0 } else { 8 })?;
         let (Some(heap), Some(tree)) = (input.address()?, input.address()?) else { return Ok(()) };
         let heap = FractalHeap::read(file, heap)?;
-        let tree = NewTree::read(file, tree)?;
+        let tree = TreeV2::read(file, tree)?;
         if tree.kind != 5 {
             return Err(damaged("the tree of a group is of another kind"));
         }

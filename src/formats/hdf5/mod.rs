@@ -113,7 +113,7 @@ struct GroupWalk<'a> {
 }
 
 impl GroupWalk<'_> {
-    fn enter(&mut self, path: String, object: Place) -> Result<(), Hdf5Error> {
+    fn enter(&mut self, path: String, object: ObjectAddress) -> Result<(), Hdf5Error> {
         match self.groups.links(&object.0, object.1) {
             Ok(links) => self.open.push(OpenGroup::new(path, object, links)),
             Err(error @ Hdf5Error::Endless(_)) => return Err(error),
@@ -167,7 +167,7 @@ impl GroupWalk<'_> {
                 self.found.tensors.push(&TensorInfo { name: Some(path), ..*tensor });
             }
             Ok(Object::Group { has_attributes }) => {
-                let is_same = |(of, at): &Place| *at == address && of.is_same(&file);
+                let is_same = |(of, at): &ObjectAddress| *at == address && of.is_same(&file);
                 if self.open.iter().any(|outer| is_same(&outer.object)) {
                     self.found.unreadable.push((path, Hdf5Error::CyclicLink));
                     return Ok(());
@@ -231,28 +231,28 @@ impl GroupWalk<'_> {
 }
 
 /// An object: its file, and the address of its header.
-type Place = (Arc<H5File>, u64);
+type ObjectAddress = (Arc<H5File>, u64);
 
 /// A group whose links are being read.
 struct OpenGroup {
     /// The path before the names of the group.
     path: String,
-    object: Place,
+    object: ObjectAddress,
     links: Arc<Links>,
     next: usize,
     /// Subgroups that were not entered yet, by their names with a trailing `/`, so that paths are sorted.
-    inner: BTreeMap<String, Place>,
+    inner: BTreeMap<String, ObjectAddress>,
 }
 
 /// The next step in reading a group.
 enum Step {
-    Enter(String, Place),
+    Enter(String, ObjectAddress),
     Link(usize),
     Leave,
 }
 
 impl OpenGroup {
-    fn new(path: String, object: Place, links: Arc<Links>) -> OpenGroup {
+    fn new(path: String, object: ObjectAddress, links: Arc<Links>) -> OpenGroup {
         OpenGroup { path, object, links, next: 0, inner: BTreeMap::new() }
     }
 

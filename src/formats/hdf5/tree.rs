@@ -10,7 +10,7 @@ use super::file::{H5File, Hdf5Error, damaged};
 const MAX_DEPTH: u16 = 40;
 
 /// A node of a version 1 tree: its level, and the key and the address of each child. A key follows the last child.
-pub(super) struct OldNode {
+pub(super) struct NodeV1 {
     pub(super) level: u8,
     bytes: std::sync::Arc<[u8]>,
     /// The bytes before the first key.
@@ -20,14 +20,14 @@ pub(super) struct OldNode {
     pub(super) count: usize,
 }
 
-impl OldNode {
+impl NodeV1 {
     /// The node at an address, of a tree of kind `kind`, whose keys have `key` bytes.
     pub(super) fn read(
         file: &H5File,
         address: u64,
         kind: u8,
         key: usize,
-    ) -> Result<OldNode, Hdf5Error> {
+    ) -> Result<NodeV1, Hdf5Error> {
         let front = 8 + 2 * file.sizes.address;
         // cached as one block, since each chunk is looked up in several nodes
         let bytes = file.cached_block(address, key as u64, || {
@@ -49,7 +49,7 @@ impl OldNode {
         if found != kind || bytes.len() != len {
             return Err(damaged("a node of its tree is of another kind"));
         }
-        Ok(OldNode { level, bytes, front, key, count })
+        Ok(NodeV1 { level, bytes, front, key, count })
     }
 
     fn at(&self, file: &H5File, number: usize) -> usize {
@@ -69,7 +69,7 @@ impl OldNode {
     }
 }
 
-pub(super) struct NewTree {
+pub(super) struct TreeV2 {
     /// The kind of the records.
     pub(super) kind: u8,
     pub(super) record: usize,
@@ -87,8 +87,8 @@ fn bytes_of(number: u64) -> usize {
     (number.max(1).ilog2() / 8 + 1) as usize
 }
 
-impl NewTree {
-    pub(super) fn read(file: &H5File, address: u64) -> Result<NewTree, Hdf5Error> {
+impl TreeV2 {
+    pub(super) fn read(file: &H5File, address: u64) -> Result<TreeV2, Hdf5Error> {
         let len = 22 + file.sizes.address + file.sizes.length;
         let bytes = file.block(address, len as u64, b"BTHD", true)?;
         let mut input = file.cursor(&bytes);
@@ -120,7 +120,7 @@ impl NewTree {
             total = bytes_of(below);
             totals.push(total);
         }
-        Ok(NewTree { kind, record: record.into(), depth, root, root_count, totals, count })
+        Ok(TreeV2 { kind, record: record.into(), depth, root, root_count, totals, count })
     }
 
     /// The records of a node, and the address and the number of records of each child.
@@ -130,20 +130,20 @@ impl NewTree {
         address: u64,
         count: usize,
         level: u16,
-    ) -> Result<NewNode, Hdf5Error> {
+    ) -> Result<NodeV2, Hdf5Error> {
         let total = self.totals.get(usize::from(level).wrapping_sub(1)).copied().unwrap_or(0);
         let pointer = file.sizes.address + self.count + total;
         let children = if level == 0 { 0 } else { (count + 1) * pointer };
         let len = 6 + count * self.record + children + 4;
         let signature: &[u8] = if level == 0 { b"BTLF" } else { b"BTIN" };
         let bytes = file.block(address, len as u64, signature, true)?;
-        Ok(NewNode { bytes, pointer })
+        Ok(NodeV2 { bytes, pointer })
     }
 
     fn child(
         &self,
         file: &H5File,
-        node: &NewNode,
+        node: &NodeV2,
         count: usize,
         number: usize,
     ) -> Result<(u64, usize), Hdf5Error> {
@@ -220,14 +220,14 @@ impl NewTree {
     }
 }
 
-struct NewNode {
+struct NodeV2 {
     bytes: std::sync::Arc<[u8]>,
     /// The bytes of a pointer to a child.
     pointer: usize,
 }
 
-impl NewNode {
-    fn record(&self, tree: &NewTree, number: usize) -> &[u8] {
+impl NodeV2 {
+    fn record(&self, tree: &TreeV2, number: usize) -> &[u8] {
         let at = 6 + number * tree.record;
         &self.bytes[at..at + tree.record]
     }
@@ -480,7 +480,7 @@ impl FractalHeap {
             return file.bytes(address, len);
         }
         let wanted = input.uint(id.len().min(file.sizes.length).min(8))?;
-        let tree = NewTree::read(file, self.huge_tree.ok_or_else(outside)?)?;
+        let tree = TreeV2::read(file, self.huge_tree.ok_or_else(outside)?)?;
         if tree.kind != 1 {
             return Err(damaged("the tree of a heap is of another kind"));
         }

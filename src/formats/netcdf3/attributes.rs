@@ -8,7 +8,7 @@ use super::{ATTRIBUTES, Header, NetCdfError, dtype, padding};
 use crate::dtype::{DType, Scalar};
 use crate::error::Cause;
 use crate::source::Source;
-use crate::tensor::{Annotated, Annotations, FILL_VALUE, Stated, element, number};
+use crate::tensor::{Annotations, FILL_VALUE, LazyAnnotations, Stated, element, number};
 
 /// The longest attribute that is read, and the most bytes of all attributes of a variable.
 const MOST_BYTES: u64 = 4 << 20;
@@ -55,8 +55,8 @@ impl Header<'_> {
 
 impl Attributes {
     /// The annotations of a tensor whose axes have these names.
-    pub(super) fn annotated(self, axes: Vec<Arc<str>>) -> Annotated {
-        Annotated::by(move || {
+    pub(super) fn annotated(self, axes: Vec<Arc<str>>) -> LazyAnnotations {
+        LazyAnnotations::by(move || {
             // damage was found when the file was opened
             let mut said = self.read().unwrap_or_default();
             said.dimension_names = axes.iter().map(|name| Some(name.to_string())).collect();

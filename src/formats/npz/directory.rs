@@ -9,7 +9,7 @@ use std::io;
 use std::io::Read;
 use std::ops::Range;
 
-use super::{MemberFault, MemberPlace, Members, NpzError, leads_out, members, of_member};
+use super::{MemberFault, MemberRecord, Members, NpzError, leads_out, members, of_member};
 use crate::error::Cause;
 use crate::formats::FormatError;
 use crate::formats::header::read_more;
@@ -272,7 +272,7 @@ pub fn sums(archive: &dyn Source, positions: &[u64]) -> Result<Vec<MemberSums>, 
     let mut found = Vec::new();
     directory.entries(archive, |at, entry| {
         let number = places.partition_point(|place| place.offset < entry.offset);
-        let Some(MemberPlace { data, offset, .. }) = places.get(number) else { return Ok(()) };
+        let Some(MemberRecord { data, offset, .. }) = places.get(number) else { return Ok(()) };
         let first = positions.partition_point(|&position| position < data.start);
         let is_asked = positions.get(first).is_some_and(|position| data.contains(position));
         if !is_asked || *offset != entry.offset {

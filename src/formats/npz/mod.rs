@@ -66,11 +66,11 @@ pub struct Member<'a> {
 pub struct Members {
     /// The names of the members, one after the other.
     names: String,
-    places: Vec<MemberPlace>,
+    places: Vec<MemberRecord>,
 }
 
 /// A member without its name.
-struct MemberPlace {
+struct MemberRecord {
     /// The offset of the member's name in `names`.
     name: usize,
     name_len: u32,
@@ -114,9 +114,9 @@ pub(crate) fn is_array(name: &str) -> bool {
     name.ends_with(".npy")
 }
 
-impl MemberPlace {
+impl MemberRecord {
     fn member<'a>(&'a self, names: &'a str) -> Member<'a> {
-        let MemberPlace { ref data, len, crc, deflated, two_sums, ref refused, .. } = *self;
+        let MemberRecord { ref data, len, crc, deflated, two_sums, ref refused, .. } = *self;
         let name = self.name(names);
         let refused = refused.as_deref();
         Member { name, data: data.clone(), len, crc, deflated, two_sums, refused }
@@ -153,7 +153,7 @@ impl Members {
         let DirectoryEntry { ref name, method, refused, crc, size: len, offset, .. } = *entry;
         // the directory has lengths of 16 bits, and text that is not UTF-8 becomes three times as long
         let name_len = name.len() as u32;
-        let place = MemberPlace {
+        let place = MemberRecord {
             name: self.names.len(),
             name_len,
             deflated: method == DEFLATED,

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use super::dtypes::ArrayDType;
 use super::globals::ArrayCall;
-use super::texts::BytesPlace;
+use super::texts::BytesLocation;
 use super::value::PickleValue;
 use super::{MAX_DECODED, PickleError, TensorFault};
 use crate::dtype::DType;
@@ -35,7 +35,7 @@ pub(crate) struct NumpyArray {
     order: Order,
     /// Axes of the elements, in the order in which they are those of the array; none where this is theirs.
     axes: Box<[u64]>,
-    pub(crate) place: BytesPlace,
+    pub(crate) place: BytesLocation,
 }
 
 /// The objects in an array.
@@ -143,11 +143,11 @@ fn array(
     let (place, found) = match bytes {
         PickleValue::Bytes(bytes) => (bytes.place, bytes.len),
         // what is empty may be made by a call of `bytes`
-        PickleValue::Plain if said == 0 => (BytesPlace::Pickle(0), 0),
+        PickleValue::Plain if said == 0 => (BytesLocation::Pickle(0), 0),
         _ => return Err(call.wrong()),
     };
     match place {
-        BytesPlace::Undecoded => Err(PickleError::Undecoded(MAX_DECODED)),
+        BytesLocation::Undecoded => Err(PickleError::Undecoded(MAX_DECODED)),
         _ if found != said => Err(TensorFault::ShortStorage { said, found }.into()),
         _ => Ok(NumpyArray { dtype, shape: shape.into(), order, axes: Box::default(), place }),
     }

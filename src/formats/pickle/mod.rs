@@ -15,7 +15,7 @@ use machine::{Keeps, Made, PickleMachine};
 use names::FoundTensor;
 use ops::PickleOps;
 use tensors::TorchTensor;
-use texts::{BytesPlace, Decoded};
+use texts::{BytesLocation, Decoded};
 use value::PickleValue;
 
 use super::FormatError;
@@ -50,7 +50,7 @@ pub(super) const MAX_DECODED: usize = 64_000_000;
 
 /// The place of a storage in the input.
 #[derive(Clone, Debug)]
-pub struct StoragePlace {
+pub struct StorageRange {
     /// The part of the input that holds it.
     pub part: usize,
     /// The range of the bytes, counted through all parts.
@@ -105,7 +105,8 @@ pub enum StoredBytes<'a> {
 }
 
 /// Where bytes lie in the input, if there are such; [`NpzError::Member`] of a storage that cannot be read.
-pub type PlaceBytes<'a> = &'a mut dyn FnMut(StoredBytes<'_>) -> Result<Option<StoragePlace>, Cause>;
+pub type LocateBytes<'a> =
+    &'a mut dyn FnMut(StoredBytes<'_>) -> Result<Option<StorageRange>, Cause>;
 
 /// A pickle in a range of a source.
 pub struct Pickle<'s> {
@@ -126,7 +127,7 @@ impl<'s> Pickle<'s> {
     }
 
     /// Read the object of the pickle.
-    pub fn read(self, place: PlaceBytes<'_>) -> Result<PickleContents, Cause> {
+    pub fn read(self, place: LocateBytes<'_>) -> Result<PickleContents, Cause> {
         let Pickle { source, range, endian, is_array, most_decoded } = self;
         let len = range.end.saturating_sub(range.start);
         let ops = || PickleOps::new(source, range.clone());
@@ -165,7 +166,7 @@ pub(super) fn contents(
     made: Made,
     axes: Vec<u64>,
     endian: Endian,
-    place: PlaceBytes<'_>,
+    place: LocateBytes<'_>,
 ) -> Result<PickleContents, Cause> {
     let Made { object, shared, opaque, decoded, .. } = made;
     let decoded_len = decoded.len();
@@ -178,7 +179,7 @@ pub(super) fn contents(
                 placed(&tensor, endian, place)?.map_err(PickleError::from)
             }
             Ok(FoundTensor::Numpy(array)) => {
-                let (StoragePlace { part, bytes }, start) =
+                let (StorageRange { part, bytes }, start) =
                     array_bytes.place(array.place, place)?;
                 Ok(array.at(start).placed(part, bytes.start))
             }
@@ -199,20 +200,20 @@ pub(super) fn contents(
 /// The places of the elements of arrays in the input: of those in the pickle, and of decoded ones.
 struct ArrayBytes {
     decoded: Option<Vec<u8>>,
-    places: [Option<StoragePlace>; 2],
+    places: [Option<StorageRange>; 2],
 }
 
 impl ArrayBytes {
     /// Place these bytes, and return the position of the first.
     fn place(
         &mut self,
-        bytes: BytesPlace,
-        place: PlaceBytes<'_>,
-    ) -> Result<(StoragePlace, u64), Cause> {
+        bytes: BytesLocation,
+        place: LocateBytes<'_>,
+    ) -> Result<(StorageRange, u64), Cause> {
         let (number, start) = match bytes {
-            BytesPlace::Pickle(start) => (0, start),
-            BytesPlace::Decoded(start) => (1, start),
-            BytesPlace::Undecoded => return Err(ops::damaged("its elements are not text")),
+            BytesLocation::Pickle(start) => (0, start),
+            BytesLocation::Decoded(start) => (1, start),
+            BytesLocation::Undecoded => return Err(ops::damaged("its elements are not text")),
         };
         let placed = match self.places[number].clone() {
             Some(placed) => placed,
@@ -233,7 +234,7 @@ impl ArrayBytes {
 fn placed(
     tensor: &TorchTensor<'_>,
     endian: Endian,
-    place: PlaceBytes<'_>,
+    place: LocateBytes<'_>,
 ) -> Result<Result<TensorInfo, TensorFault>, Cause> {
     let key = tensor.key;
     let place = match place(StoredBytes::Storage(key)) {
@@ -244,7 +245,7 @@ fn placed(
         Ok(place) => place,
     };
     Ok(match place {
-        Some(StoragePlace { part, bytes }) => tensor
+        Some(StorageRange { part, bytes }) => tensor
             .place(0..bytes.end.saturating_sub(bytes.start), endian)
             .map(|it| it.placed(part, bytes.start)),
         // nothing is stored of nothing

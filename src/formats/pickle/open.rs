@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::ops::{PickleOp, PickleOps};
-use super::{Pickle, PickleContents, PickleError, StoragePlace, StoredBytes};
+use super::{Pickle, PickleContents, PickleError, StorageRange, StoredBytes};
 use crate::error::{Cause, Error};
 use crate::formats::archive::Archive;
 use crate::formats::torch;
@@ -95,7 +95,7 @@ fn open_range(
     let pickle = Pickle { is_array, ..Pickle::new(bytes.as_ref(), range) };
     let found = pickle.read(&mut |stored| match stored {
         StoredBytes::Storage(_) => Ok(None),
-        StoredBytes::Pickle => Ok(Some(StoragePlace { part: 0, bytes: 0..bytes.len() })),
+        StoredBytes::Pickle => Ok(Some(StorageRange { part: 0, bytes: 0..bytes.len() })),
         StoredBytes::Decoded(decoded) => archive.place_decoded(decoded).map(Some),
     });
     // a file cut short in the meantime is the reason for whatever it seems to say

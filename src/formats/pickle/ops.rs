@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::items::SharedKind;
-use super::texts::{BytesPlace, Characters, PickleBytes, TextForm};
+use super::texts::{BytesLocation, Characters, PickleBytes, TextForm};
 use super::value::PickleValue;
 use super::{MAX_PICKLE, PickleError};
 use crate::error::Cause;
@@ -215,7 +215,7 @@ impl<'s> PickleOps<'s> {
     /// Bytes; those that Python 2 wrote are a text where they can be a name.
     fn byte_values(&mut self, code: u8) -> Result<PickleValue, Cause> {
         let len = self.len(code)?;
-        let place = BytesPlace::Pickle(self.position());
+        let place = BytesLocation::Pickle(self.position());
         let is_text = matches!(code, b'T' | b'U');
         let most = if is_text { MAX_BYTE_TEXT as u64 } else { MAX_KEY_BYTES };
         let key = if len <= most {

@@ -11,13 +11,13 @@ use crate::error::Cause;
 pub(crate) struct PickleBytes {
     /// The bytes as characters of Latin-1, if they are few.
     pub(crate) key: Option<Box<str>>,
-    pub(crate) place: BytesPlace,
+    pub(crate) place: BytesLocation,
     pub(crate) len: u64,
 }
 
 /// The place of bytes of a pickle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BytesPlace {
+pub(crate) enum BytesLocation {
     /// In the pickle, from this position of its source on.
     Pickle(u64),
     /// Among those that were decoded, from this one on.
@@ -145,7 +145,7 @@ impl Decoded {
         len: u64,
         form: TextForm,
     ) -> Result<PickleBytes, Cause> {
-        let nowhere = PickleBytes { key: None, place: BytesPlace::Undecoded, len: 0 };
+        let nowhere = PickleBytes { key: None, place: BytesLocation::Undecoded, len: 0 };
         // the most bytes of a character
         let longest = match form {
             TextForm::Bytes => 1,
@@ -175,7 +175,7 @@ impl Decoded {
         let len = (self.bytes.len() - start) as u64;
         let key = (len <= MAX_KEY_BYTES)
             .then(|| self.bytes[start..].iter().copied().map(char::from).collect());
-        Ok(PickleBytes { key, place: BytesPlace::Decoded(start as u64), len })
+        Ok(PickleBytes { key, place: BytesLocation::Decoded(start as u64), len })
     }
 
     pub(crate) fn into_bytes(mut self) -> Vec<u8> {
@@ -198,9 +198,9 @@ mod tests {
         };
         assert_eq!(add(&mut decoded, "é").len, 1);
         // no character of Latin-1
-        assert_eq!(add(&mut decoded, "aĀ").place, BytesPlace::Undecoded);
+        assert_eq!(add(&mut decoded, "aĀ").place, BytesLocation::Undecoded);
         let bytes = add(&mut decoded, &text);
-        assert_eq!((bytes.place, bytes.len), (BytesPlace::Decoded(1), 256));
+        assert_eq!((bytes.place, bytes.len), (BytesLocation::Decoded(1), 256));
         assert_eq!(decoded.into_bytes()[1..], all);
     }
 }

@@ -101,11 +101,11 @@ struct ParsedHeader {
     /// The tensors in the order of the JSON.
     tensors: Tensors,
     /// The first faulty tensor, in the order of the data.
-    misfit: Option<Misfit>,
+    misfit: Option<FaultyTensor>,
 }
 
 /// A faulty tensor.
-struct Misfit {
+struct FaultyTensor {
     name: String,
     data_offsets: (u64, u64),
     error: SafetensorsError,
@@ -130,7 +130,7 @@ impl ParsedHeader {
                 let data_offsets = info.data_offsets;
                 let first = self.misfit.as_ref().map(|misfit| misfit.data_offsets);
                 if first.is_none_or(|first| data_offsets < first) {
-                    self.misfit = Some(Misfit { name, data_offsets, error });
+                    self.misfit = Some(FaultyTensor { name, data_offsets, error });
                 }
                 self.tensors.take_back();
             }
@@ -188,7 +188,7 @@ impl ParsedHeader {
             }
             data_len = end;
         }
-        if let Some(Misfit { name, data_offsets: (begin, _), error }) = misfit {
+        if let Some(FaultyTensor { name, data_offsets: (begin, _), error }) = misfit {
             let hole = begin > data_len;
             let hole = hole.then_some(SafetensorsError::Hole(data_len, begin, name));
             return Err(hole.unwrap_or(error));

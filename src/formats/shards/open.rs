@@ -167,7 +167,7 @@ impl SomeNames {
 }
 
 /// A tensor in another shard than the index says.
-struct Elsewhere {
+struct MisplacedTensor {
     tensor: usize,
     listed: usize,
 }
@@ -220,7 +220,7 @@ impl OpenShards {
             for tensor in first..opened.tensors.len() {
                 match index.number_of(opened.name(tensor)) {
                     Some(listed) if index.tensor(listed).1 == number => opened.found[listed] = true,
-                    Some(listed) => elsewhere.push(Elsewhere { tensor, listed }),
+                    Some(listed) => elsewhere.push(MisplacedTensor { tensor, listed }),
                     None => left_out.push(tensor),
                 }
             }
@@ -272,11 +272,11 @@ impl OpenShards {
     fn settle_elsewhere(
         &mut self,
         index: &ShardIndex,
-        elsewhere: &[Elsewhere],
+        elsewhere: &[MisplacedTensor],
     ) -> Result<Vec<usize>, ShardsError> {
         let mut dropped = Vec::new();
         let mut taken: BTreeMap<usize, usize> = BTreeMap::new();
-        for &Elsewhere { tensor: at, listed } in elsewhere {
+        for &MisplacedTensor { tensor: at, listed } in elsewhere {
             let (name, of_index) = index.tensor(listed);
             let tensor = name.to_owned();
             if let Some(&first) = taken.get(&listed) {

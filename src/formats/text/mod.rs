@@ -7,7 +7,7 @@ mod open;
 pub(super) mod output;
 
 pub(crate) use open::{CSV, JSON, TSV, TXT, open, open_integers, open_numbers};
-pub use open::{CellRemedy, IntegersFault, ROUNDED, TextFault, TextPlace};
+pub use open::{CellRemedy, IntegersFault, ROUNDED, TextFault, TextPosition};
 
 /// The dtype of elements that are written as text: numbers in little-endian order. `None` for
 /// dtypes without a text form.

@@ -29,7 +29,7 @@ use super::pickle::ops::{PickleOp, PickleOps};
 use super::pickle::texts::Decoded;
 use super::pickle::value::PickleValue;
 use super::pickle::{
-    MAX_DECODED, PickleContents, PickleError, StoragePlace, StoredBytes, contents,
+    MAX_DECODED, PickleContents, PickleError, StorageRange, StoredBytes, contents,
 };
 use crate::dtype::Endian;
 use crate::error::{Cause, ErrorKind, Fault};
@@ -148,7 +148,7 @@ pub(crate) fn begins_old(first: &[u8]) -> bool {
 /// Read a file of an old torch.save.
 pub fn read_old(
     source: &dyn Source,
-    decode: &mut dyn FnMut(Vec<u8>) -> Result<StoragePlace, Cause>,
+    decode: &mut dyn FnMut(Vec<u8>) -> Result<StorageRange, Cause>,
 ) -> Result<PickleContents, Cause> {
     let mut magic = Vec::new();
     Reader::new(source)
@@ -172,7 +172,7 @@ pub fn read_old(
     let (mut made, keys) = reading(source, object, run)?;
     let (keys, storages) = reading(source, keys, texts)?;
     let places = places(source, &keys, &mut made, storages)?;
-    let file = |bytes| StoragePlace { part: 0, bytes };
+    let file = |bytes| StorageRange { part: 0, bytes };
     contents(made, Vec::new(), Endian::Little, &mut |stored| match stored {
         StoredBytes::Storage(key) => Ok(places.get(key).cloned().map(file)),
         StoredBytes::Pickle => Ok(Some(file(0..source.len()))),

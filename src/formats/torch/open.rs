@@ -13,7 +13,7 @@ use crate::error::{Cause, Error};
 use crate::formats::FormatError;
 use crate::formats::archive::{Archive, MemberStart};
 use crate::formats::npz::{Member, Members};
-use crate::formats::pickle::{self, Pickle, StoragePlace, StoredBytes, input_of};
+use crate::formats::pickle::{self, Pickle, StorageRange, StoredBytes, input_of};
 use crate::formats::torch::{self, TorchError, TorchFolder, of_torch};
 use crate::input::{Format, Input, Location, RecognisedFile, seekable};
 use crate::source::{Advice, Reader};
@@ -55,7 +55,7 @@ pub(crate) fn open(
             StoredBytes::Pickle if member.deflated => by_name.find(member.name),
             // it is read where it lies
             StoredBytes::Pickle => {
-                return Ok(Some(StoragePlace { part: 0, bytes: 0..member.data.end }));
+                return Ok(Some(StorageRange { part: 0, bytes: 0..member.data.end }));
             }
             StoredBytes::Decoded(bytes) => return archive.place_decoded(bytes).map(Some),
         };
@@ -75,7 +75,7 @@ pub(crate) fn open(
                 place
             }
         };
-        Ok(Some(StoragePlace { part, bytes: start..start + member.len }))
+        Ok(Some(StorageRange { part, bytes: start..start + member.len }))
     };
     let pickle = Pickle { endian, ..Pickle::new(source.as_ref(), range) };
     let found = pickle.read(&mut place).map_err(of_torch)?;

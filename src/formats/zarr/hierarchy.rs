@@ -16,7 +16,7 @@ use super::{ATTRIBUTES, FORMAT, METADATA};
 use crate::error::Error;
 use crate::input::{Container, Contents, Input, Location, MissingChunks, OpenOptions, Unreadable};
 use crate::source::{Source, SourceError, memory_bytes};
-use crate::tensor::{Annotated, Annotations, TensorInfo, Tensors, spare_bytes};
+use crate::tensor::{Annotations, LazyAnnotations, TensorInfo, Tensors, spare_bytes};
 
 /// The longest metadata of an array or a group, in bytes: as for the header of a `.safetensors`.
 const MAX_METADATA: u64 = 100_000_000;
@@ -164,7 +164,7 @@ pub(super) fn input(
             Node::Group(annotations) => {
                 paths.extend(paths_below(location, hierarchy, &path)?);
                 if !annotations.is_empty() {
-                    groups.push((path, Annotated::of(annotations)));
+                    groups.push((path, LazyAnnotations::of(annotations)));
                 }
             }
         }

@@ -82,7 +82,7 @@ pub enum GroupFault {
 impl Fault for GroupFault {}
 
 /// A name that belongs to a group.
-struct Found {
+struct GroupedName {
     group: u32,
     /// The number among all names, and among the names that belong to groups.
     number: u32,
@@ -90,25 +90,25 @@ struct Found {
 }
 
 /// The values that a piece has in a group.
-enum Places {
+enum PieceValues {
     /// All numbers below this one.
     Count(u64),
     /// A list of numbers, ascending.
     Numbers(Vec<u64>),
 }
 
-impl Places {
+impl PieceValues {
     fn at(&self, rank: usize) -> Option<u64> {
         match self {
-            Places::Count(count) => Some(rank as u64).filter(|place| place < count),
-            Places::Numbers(numbers) => numbers.get(rank).copied(),
+            PieceValues::Count(count) => Some(rank as u64).filter(|place| place < count),
+            PieceValues::Numbers(numbers) => numbers.get(rank).copied(),
         }
     }
 
     fn has(&self, place: u64) -> bool {
         match self {
-            Places::Count(count) => place < *count,
-            Places::Numbers(numbers) => numbers.binary_search(&place).is_ok(),
+            PieceValues::Count(count) => place < *count,
+            PieceValues::Numbers(numbers) => numbers.binary_search(&place).is_ok(),
         }
     }
 }
@@ -161,10 +161,10 @@ impl<'p> Grouping<'p> {
                 let place = self.place(piece, text(piece));
                 places.push(place.ok_or_else(|| self.no_number(piece, name, text(piece), names))?);
             }
-            found.push(Found { group, number: number as u32, at: found.len() as u32 });
+            found.push(GroupedName { group, number: number as u32, at: found.len() as u32 });
         }
         drop(keys);
-        let place = |found: &Found| self.place_of(&places, found);
+        let place = |found: &GroupedName| self.place_of(&places, found);
         found.sort_unstable_by(|one, other| {
             one.group.cmp(&other.group).then_with(|| place(one).cmp(place(other)))
         });
@@ -173,7 +173,7 @@ impl<'p> Grouping<'p> {
     }
 
     /// The key of a found name, in the list of all keys.
-    fn place_of<'s>(&self, places: &'s [u64], found: &Found) -> &'s [u64] {
+    fn place_of<'s>(&self, places: &'s [u64], found: &GroupedName) -> &'s [u64] {
         let width = self.places.len();
         &places[found.at as usize * width..][..width]
     }
@@ -210,7 +210,12 @@ impl<'p> Grouping<'p> {
     }
 
     /// Check that each group has exactly the same members, and return their number.
-    fn check(&self, names: &[&str], found: &[Found], places: &[u64]) -> Result<usize, GroupFault> {
+    fn check(
+        &self,
+        names: &[&str],
+        found: &[GroupedName],
+        places: &[u64],
+    ) -> Result<usize, GroupFault> {
         let found = found.iter().map(|it| (it.group, names[it.number as usize], it));
         let found =
             found.map(|(group, name, it)| Member { group, name, place: self.place_of(places, it) });
@@ -225,13 +230,13 @@ impl<'p> Grouping<'p> {
                     let mut numbers: Vec<u64> = own.collect();
                     numbers.sort_unstable();
                     numbers.dedup();
-                    Places::Numbers(numbers)
+                    PieceValues::Numbers(numbers)
                 }
-                0 => Places::Count(own.max().unwrap_or(0).saturating_add(1)),
-                listed => Places::Count(listed as u64),
+                0 => PieceValues::Count(own.max().unwrap_or(0).saturating_add(1)),
+                listed => PieceValues::Count(listed as u64),
             }
         });
-        let all: Vec<Places> = all.collect();
+        let all: Vec<PieceValues> = all.collect();
         self.check_group(first, None, &all)?;
         groups.try_for_each(|group| self.check_group(group, Some(first), &all))?;
         Ok(first.len())
@@ -243,7 +248,7 @@ impl<'p> Grouping<'p> {
         &self,
         group: &[Member<'_>],
         first: Option<&[Member<'_>]>,
-        all: &[Places],
+        all: &[PieceValues],
     ) -> Result<(), GroupFault> {
         let mut ranks = vec![0; all.len()];
         let mut expected = places_at(&ranks, all);
@@ -321,12 +326,12 @@ impl GroupFault {
 }
 
 /// The key at these ranks among the values of each piece.
-fn places_at(ranks: &[usize], all: &[Places]) -> Option<Vec<u64>> {
+fn places_at(ranks: &[usize], all: &[PieceValues]) -> Option<Vec<u64>> {
     ranks.iter().zip(all).map(|(&rank, all)| all.at(rank)).collect()
 }
 
 /// Step to the next key after these ranks, and return it.
-fn next(ranks: &mut [usize], all: &[Places]) -> Option<Vec<u64>> {
+fn next(ranks: &mut [usize], all: &[PieceValues]) -> Option<Vec<u64>> {
     for (at, places) in all.iter().enumerate().rev() {
         ranks[at] += 1;
         if places.at(ranks[at]).is_some() {

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::execute::{Announced, Progress};
 use crate::input::{Input, Location};
-use crate::job::align::{MIN_BYTES, PlacedRange};
+use crate::job::align::{MIN_BYTES, UnchangedRange};
 use crate::job::copy::{Writing, check_indices, count_requests, temporary_bytes};
 use crate::job::copying::OutputRange;
 use crate::job::inputs::{InputRef, Inputs};
@@ -281,7 +281,7 @@ impl<'a> Assembly<'a> {
         let whole = OutputRange::whole(prepared);
         let mut ranges = Vec::new();
         let mut add = |input: &Input, takes: &[Take]| {
-            ranges.extend(PlacedRange::of_takes(input, takes));
+            ranges.extend(UnchangedRange::of_takes(input, takes));
             Ok(())
         };
         if self.is_of_one() {

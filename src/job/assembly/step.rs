@@ -8,7 +8,7 @@ use crate::execute::Conversion;
 use crate::job::edit::conversion;
 use crate::job::join::JoinFault;
 use crate::job::select::Casts;
-use crate::tensor::{Annotated, Differing, TensorInfo, differing};
+use crate::tensor::{Differing, LazyAnnotations, TensorInfo, differing};
 
 /// The conversion of the elements of one input.
 #[derive(Clone, Copy)]
@@ -116,7 +116,8 @@ pub(crate) fn check_meaning(
     if tensor.annotated.is_none() && first.annotated.is_none() {
         return Ok(());
     }
-    let said = |of: &TensorInfo| of.annotated.as_ref().map(Annotated::get).unwrap_or_default();
+    let said =
+        |of: &TensorInfo| of.annotated.as_ref().map(LazyAnnotations::get).unwrap_or_default();
     let both = [(&said(first), &first.dtype), (&said(tensor), &tensor.dtype)];
     match differing(both) {
         None => Ok(()),

@@ -71,7 +71,7 @@ struct JoinRecipe<'a> {
 }
 
 /// A tensor of one input that is joined.
-struct ChosenPart {
+struct ChosenMember {
     selection: Selection,
     step: Step,
     /// The length along the joined axis.
@@ -79,7 +79,7 @@ struct ChosenPart {
 }
 
 /// The tensors found in an input after the first.
-struct Found {
+struct FoundTensors {
     /// The number of tensors of the input, and the numbers of those that are joined.
     count: usize,
     numbers: Vec<u32>,
@@ -172,7 +172,7 @@ impl<'a> Joined<'a> {
     }
 
     /// Find what is joined of an input, and check it against the first one.
-    fn choose(&self, number: usize, input: &Input) -> Result<Found, Error> {
+    fn choose(&self, number: usize, input: &Input) -> Result<FoundTensors, Error> {
         let failed = |fault: JoinFault| Error::file(&input.location, fault);
         let several = self.joins().nth(1).is_some();
         // an input with a single unnamed array is joined by that array
@@ -193,7 +193,7 @@ impl<'a> Joined<'a> {
         let count = tensors.len();
         let (numbers, lens) = (Vec::with_capacity(ours.len()), Vec::with_capacity(ours.len()));
         let (other_dtypes, shapes, note) = (Vec::new(), Vec::new(), None);
-        let mut all = Found { count, numbers, lens, other_dtypes, shapes, note };
+        let mut all = FoundTensors { count, numbers, lens, other_dtypes, shapes, note };
         for (likely, join) in self.joins() {
             let theirs = &self.recipe.first.at(likely);
             let found = match theirs.name.as_deref().filter(|_| by_name) {
@@ -277,13 +277,13 @@ impl JoinRecipe<'_> {
         tensor: &TensorInfo,
         theirs: &TensorInfo,
         join: &JoinedTensor,
-    ) -> Result<ChosenPart, Cause> {
+    ) -> Result<ChosenMember, Cause> {
         let selection = self.options.index.resolve(tensor)?;
         let len = join.fit(number, &selection.shape())?;
         // last, as unpacking and casts help only where the shapes fit
         check_meaning(number, tensor, theirs)?;
         let step = self.options.casts.step(number, &tensor.dtype, &theirs.dtype)?;
-        Ok(ChosenPart { selection, step, len })
+        Ok(ChosenMember { selection, step, len })
     }
 }
 

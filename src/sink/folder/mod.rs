@@ -43,7 +43,7 @@ pub use tree::{FileTree, FolderTree};
 pub struct FolderSink {
     path: PathBuf,
     files: Files<FileSink>,
-    place: FolderPlace,
+    place: FolderTarget,
     /// The folder whose place it takes as a whole.
     replaced: Option<ExistingFolder>,
     /// The names of old files that are removed when the new files are in place.
@@ -61,7 +61,7 @@ impl FolderSink {
         old: &[String],
         options: SinkOptions,
     ) -> SinkResult<Self> {
-        let place = FolderPlace::find(path, options)?;
+        let place = FolderTarget::find(path, options)?;
         FolderSink::begin(path, files, old, place, options)
     }
 
@@ -82,7 +82,7 @@ impl FolderSink {
         path: &Path,
         files: &[(&str, u64, Option<u32>)],
         old: &[String],
-        place: FolderPlace,
+        place: FolderTarget,
         options: SinkOptions,
     ) -> SinkResult<Self> {
         let entries = place.entries(path, files.iter().map(|(name, ..)| *name))?;
@@ -101,7 +101,7 @@ impl FolderSink {
         let mut all = Files::new(false);
         for (&(_, len, mode), (name, entry)) in files.iter().zip(entries) {
             let rights = match (&place, neighbour) {
-                (FolderPlace::Existing(folder), Some(old)) if mode.is_none() => {
+                (FolderTarget::Existing(folder), Some(old)) if mode.is_none() => {
                     Some(RightsOf::neighbour(&folder.fd, old.as_ref()))
                 }
                 _ => None,
@@ -121,7 +121,7 @@ impl FolderSink {
         options: SinkOptions,
         targets: &mut Targets,
     ) -> SinkResult<()> {
-        let place = FolderPlace::find(path, options)?;
+        let place = FolderTarget::find(path, options)?;
         let entries = place.entries(path, names)?;
         place.check_writable()?;
         claim(path, &place, &entries, targets)
@@ -145,17 +145,17 @@ fn whole_place(
     path: &Path,
     goes: fn(&Path) -> bool,
     options: SinkOptions,
-) -> SinkResult<(FolderPlace, Option<ExistingFolder>)> {
-    match FolderPlace::find(path, options)? {
-        FolderPlace::Existing(folder) if !folder.is_empty && !goes(path) => {
+) -> SinkResult<(FolderTarget, Option<ExistingFolder>)> {
+    match FolderTarget::find(path, options)? {
+        FolderTarget::Existing(folder) if !folder.is_empty && !goes(path) => {
             Err(SinkError::OtherFolder)
         }
-        place @ FolderPlace::New(_) => Ok((place, None)),
+        place @ FolderTarget::New(_) => Ok((place, None)),
         place => {
             let at = place.at()?.clone();
             match place {
-                FolderPlace::Existing(folder) => Ok((FolderPlace::New(at), Some(folder))),
-                FolderPlace::New(_) => Ok((place, None)),
+                FolderTarget::Existing(folder) => Ok((FolderTarget::New(at), Some(folder))),
+                FolderTarget::New(_) => Ok((place, None)),
             }
         }
     }
@@ -195,8 +195,8 @@ impl Draft for FolderSink {
     fn place(self: Box<Self>, _: Replaced) -> SinkResult<PlacedOutputs> {
         let Self { path, files: Files { files, .. }, place, replaced, removed, options } = *self;
         let folder = match place {
-            FolderPlace::New(at) => return whole::place_new(files, at, replaced, options),
-            FolderPlace::Existing(folder) => folder,
+            FolderTarget::New(at) => return whole::place_new(files, at, replaced, options),
+            FolderTarget::Existing(folder) => folder,
         };
         let linked = files.iter().any(|file| !Arc::ptr_eq(&file.sink.entry.dir, &folder.fd));
         match if linked { None } else { whole::prepare(&folder, &files, &removed)? } {
@@ -210,13 +210,13 @@ impl Draft for FolderSink {
 
 fn claim(
     path: &Path,
-    place: &FolderPlace,
+    place: &FolderTarget,
     entries: &[(&str, FileAt)],
     targets: &mut Targets,
 ) -> SinkResult<()> {
     match place {
-        FolderPlace::New(at) => targets.add(path, Resolved::File(at.clone())),
-        FolderPlace::Existing(_) => entries.iter().try_for_each(|(name, entry)| {
+        FolderTarget::New(at) => targets.add(path, Resolved::File(at.clone())),
+        FolderTarget::Existing(_) => entries.iter().try_for_each(|(name, entry)| {
             let added = targets.add(&path.join(name), Resolved::File(entry.clone()));
             added.map_err(|error| in_folder(path, name, error))
         }),
@@ -265,7 +265,7 @@ fn replace(
 }
 
 #[derive(Debug)]
-pub(super) enum FolderPlace {
+pub(super) enum FolderTarget {
     /// A name in an open directory that is free.
     New(FileAt),
     Existing(ExistingFolder),
@@ -279,9 +279,9 @@ pub(super) struct ExistingFolder {
     pub(super) is_empty: bool,
 }
 
-impl FolderPlace {
+impl FolderTarget {
     /// Examine `path`; without `force`, refuse a folder that is not empty.
-    pub(super) fn find(path: &Path, options: SinkOptions) -> SinkResult<FolderPlace> {
+    pub(super) fn find(path: &Path, options: SinkOptions) -> SinkResult<FolderTarget> {
         let failed = SinkError::os::<Errno>("cannot be created");
         match open_dir(CWD, path) {
             Ok(fd) => {
@@ -289,11 +289,11 @@ impl FolderPlace {
                 if !folder.is_empty && !options.force {
                     return Err(SinkError::FolderNotEmpty);
                 }
-                Ok(FolderPlace::Existing(folder))
+                Ok(FolderTarget::Existing(folder))
             }
             // a link that leads nowhere is followed, as for a single file
             Err(Errno::NOENT) => match resolve(&without_slash(path))? {
-                Resolved::File(at) if at.old_mode.is_none() => Ok(FolderPlace::New(at)),
+                Resolved::File(at) if at.old_mode.is_none() => Ok(FolderTarget::New(at)),
                 _ => Err(failed(Errno::NOTDIR)),
             },
             Err(error) => Err(failed(error)),
@@ -303,10 +303,10 @@ impl FolderPlace {
     /// The parent directory, and the folder's name in it; an error for a root.
     fn at(&self) -> SinkResult<&FileAt> {
         match self {
-            FolderPlace::New(at) | FolderPlace::Existing(ExistingFolder { at: Some(at), .. }) => {
+            FolderTarget::New(at) | FolderTarget::Existing(ExistingFolder { at: Some(at), .. }) => {
                 Ok(at)
             }
-            FolderPlace::Existing(_) => Err(SinkError::os("cannot be replaced")(Errno::BUSY)),
+            FolderTarget::Existing(_) => Err(SinkError::os("cannot be replaced")(Errno::BUSY)),
         }
     }
 
@@ -316,8 +316,8 @@ impl FolderPlace {
         names: impl IntoIterator<Item = &'a str>,
     ) -> SinkResult<Vec<(&'a str, FileAt)>> {
         let entry = |name: &'a str| match self {
-            FolderPlace::New(at) => Ok((name, FileAt { name: name.into(), ..at.clone() })),
-            FolderPlace::Existing(folder) => match folder.entry(name) {
+            FolderTarget::New(at) => Ok((name, FileAt { name: name.into(), ..at.clone() })),
+            FolderTarget::Existing(folder) => match folder.entry(name) {
                 Ok(entry) => Ok((name, entry)),
                 Err(error) => Err(in_folder(path, name, error)),
             },
@@ -326,11 +326,11 @@ impl FolderPlace {
     }
 
     fn is_new(&self) -> bool {
-        matches!(self, FolderPlace::New(_))
+        matches!(self, FolderTarget::New(_))
     }
 
     fn has(&self, name: &str) -> SinkResult<bool> {
-        let FolderPlace::Existing(folder) = self else { return Ok(false) };
+        let FolderTarget::Existing(folder) = self else { return Ok(false) };
         match statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) => Ok(true),
             Err(Errno::NOENT) => Ok(false),
@@ -339,8 +339,8 @@ impl FolderPlace {
     }
 
     pub(super) fn check_writable(&self) -> SinkResult<()> {
-        let (FolderPlace::New(FileAt { dir, .. })
-        | FolderPlace::Existing(ExistingFolder { fd: dir, .. })) = self;
+        let (FolderTarget::New(FileAt { dir, .. })
+        | FolderTarget::Existing(ExistingFolder { fd: dir, .. })) = self;
         accessat(dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
             .map_err(SinkError::os("cannot be created"))
     }
@@ -390,9 +390,9 @@ impl ExistingFolder {
 /// The entry of a folder that need not exist. An existing folder that is not empty has a mode, as an
 /// existing file has.
 pub(super) fn folder_at(path: &Path) -> SinkResult<FileAt> {
-    let place = FolderPlace::find(path, SinkOptions { force: true, ..SinkOptions::default() })?;
+    let place = FolderTarget::find(path, SinkOptions { force: true, ..SinkOptions::default() })?;
     let at = place.at()?.clone();
-    let is_full = matches!(place, FolderPlace::Existing(ExistingFolder { is_empty: false, .. }));
+    let is_full = matches!(place, FolderTarget::Existing(ExistingFolder { is_empty: false, .. }));
     Ok(FileAt { old_mode: is_full.then(Mode::empty), ..at })
 }
 

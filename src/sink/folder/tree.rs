@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::placed::{open_dir, sync_dir};
-use super::{FolderPlace, whole};
+use super::{FolderTarget, whole};
 use crate::os::fd::{AsFd, OwnedFd};
 use crate::os::fs::{Mode, OFlags, fchmod, mkdirat, openat};
 use crate::os::io::{Errno, Result as OsResult, retry_on_intr};
@@ -33,7 +33,7 @@ pub trait FileTree: Send + Sync {
 pub struct FolderTree {
     temp_name: TempName,
     fd: Arc<OwnedFd>,
-    place: FolderPlace,
+    place: FolderTarget,
     /// The mode for the new folder, and the first mark found, if a folder is replaced.
     replaced: Option<(Mode, Option<String>)>,
     options: SinkOptions,
@@ -72,7 +72,7 @@ impl FolderTree {
 
     /// Give a file the rights of its namesake in the replaced folder, or of a file that all such folders have.
     fn take_rights(&self, file: &File, name: &str) -> SinkResult<()> {
-        let (FolderPlace::Existing(old), Some((_, mark))) = (&self.place, &self.replaced) else {
+        let (FolderTarget::Existing(old), Some((_, mark))) = (&self.place, &self.replaced) else {
             return Ok(());
         };
         let given = RightsOf::replaced(&old.fd, name.as_ref()).give(file)?;
@@ -98,7 +98,7 @@ impl FileTree for FolderTree {
 
     fn place(self: Box<Self>) -> SinkResult<PlacedOutputs> {
         let FolderTree { temp_name, fd, place, replaced, options, folders } = *self;
-        if let (FolderPlace::Existing(old), Some((mode, _))) = (&place, replaced) {
+        if let (FolderTarget::Existing(old), Some((mode, _))) = (&place, replaced) {
             folders.take_rights(&fd, &old.fd)?;
             fchmod(&fd, mode).map_err(SinkError::os("cannot be given its permissions"))?;
         }
@@ -107,7 +107,7 @@ impl FileTree for FolderTree {
         }
         let at = place.at()?.clone();
         match place {
-            FolderPlace::Existing(old) if !old.is_empty => {
+            FolderTarget::Existing(old) if !old.is_empty => {
                 whole::exchange(temp_name, &old.fd, at, None, options)
             }
             _ => whole::name_new(temp_name, &fd, at, options),
@@ -115,9 +115,9 @@ impl FileTree for FolderTree {
     }
 }
 
-fn find(path: &Path, marks: &[&str], options: SinkOptions) -> SinkResult<FolderPlace> {
-    let place = FolderPlace::find(path, options)?;
-    if let FolderPlace::Existing(folder) = &place
+fn find(path: &Path, marks: &[&str], options: SinkOptions) -> SinkResult<FolderTarget> {
+    let place = FolderTarget::find(path, options)?;
+    if let FolderTarget::Existing(folder) = &place
         && !folder.is_empty
         && !folder.names()?.iter().any(|name| marks.iter().any(|mark| **name == **mark))
     {

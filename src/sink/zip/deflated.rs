@@ -40,12 +40,12 @@ pub struct DeflatedZipSink {
 struct DeflateState {
     /// The offset of the archive's next byte.
     written: u64,
-    done: Vec<Done>,
+    done: Vec<FinishedMember>,
     /// The open member, number `done.len()`.
     open: Option<OpenMember>,
 }
 
-struct Done {
+struct FinishedMember {
     start: u64,
     stored: u64,
     crc: u32,
@@ -85,8 +85,8 @@ impl DeflatedZipSink {
         Ok(DeflatedZipSink { inner, layout, state: Mutex::default() })
     }
 
-    fn record(&self, number: usize, done: &Done) -> MemberHeader<'_> {
-        let &Done { start, stored, crc } = done;
+    fn record(&self, number: usize, done: &FinishedMember) -> MemberHeader<'_> {
+        let &FinishedMember { start, stored, crc } = done;
         MemberHeader { crc, stored, start, ..self.layout.header(number, Method::Deflated) }
     }
 
@@ -180,7 +180,7 @@ impl DeflatedZipSink {
             return Err(SinkError::Incomplete { written: taken, len });
         }
         self.append_deflated(&mut state.written, &mut stored, &LAST_BLOCK)?;
-        let done = Done { start, stored, crc };
+        let done = FinishedMember { start, stored, crc };
         let record = self.record(number, &done);
         self.append(&mut state.written, &record.descriptor())?;
         if !self.layout.forward {

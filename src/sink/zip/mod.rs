@@ -23,7 +23,7 @@ pub use stored::ZipSink;
 /// The offsets of everything in an archive.
 #[derive(Clone, Debug)]
 pub struct ZipLayout {
-    members: Vec<PlacedMember>,
+    members: Vec<MemberLayout>,
     /// The names of the members, one after the other.
     names: String,
     /// Whether each member's CRC follows its data.
@@ -34,7 +34,7 @@ pub struct ZipLayout {
 
 /// The data of a member in a layout that cannot be computed.
 #[derive(Clone, Debug)]
-struct PlacedMember {
+struct MemberLayout {
     /// The offset of the member's local header.
     start: u64,
     /// The end of the member's name in `names`.
@@ -72,7 +72,7 @@ impl ZipLayout {
         let end = data.checked_add(data_len)?.checked_add(self.descriptor())?;
         self.names.push_str(name);
         let name_end = self.names.len();
-        self.members.push(PlacedMember { start, name_end, head: Arc::clone(head) });
+        self.members.push(MemberLayout { start, name_end, head: Arc::clone(head) });
         self.end = end;
         let len = end.checked_add(self.directory_len())?;
         i64::try_from(len).ok().map(|_| ())
@@ -121,7 +121,7 @@ impl ZipLayout {
     }
 
     fn member(&self, number: usize) -> ZipMember<'_> {
-        let PlacedMember { start, name_end, ref head } = self.members[number];
+        let MemberLayout { start, name_end, ref head } = self.members[number];
         let name_start = number.checked_sub(1).map_or(0, |before| self.members[before].name_end);
         let name = &self.names[name_start..name_end];
         let next = self.members.get(number + 1).map_or(self.end, |next| next.start);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{MAX_ROW, TextPlace};
+use super::{MAX_ROW, TextPosition};
 use crate::formats::text::TextFault;
 
 /// The chosen columns, and their cells in the current row.
@@ -46,7 +46,7 @@ impl ChosenColumns {
     }
 
     /// Take the next cell of the row.
-    pub(super) fn hold(&mut self, place: TextPlace, text: &str) -> Result<(), TextFault> {
+    pub(super) fn hold(&mut self, place: TextPosition, text: &str) -> Result<(), TextFault> {
         while let Some(&(number, at)) = self.ascending.get(self.passed)
             && number < place.column
         {

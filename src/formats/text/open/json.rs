@@ -4,7 +4,7 @@
 //! signed or unsigned; from the first other number on, all are stored as doubles. The dtype of the
 //! first ones is known at the end, when they are converted ([`Recoder`]).
 
-use super::{MAX_CELL, TextParser, TextPlace, is_wide};
+use super::{MAX_CELL, TextParser, TextPosition, is_wide};
 use crate::dtype::{DType, Endian, NumberKind, Scalar};
 use crate::element::CellReader;
 use crate::formats::text::TextFault;
@@ -23,9 +23,9 @@ pub(super) struct JsonParser {
     depth: Option<usize>,
     expected: Expected,
     token: Vec<u8>,
-    token_place: TextPlace,
+    token_place: TextPosition,
     in_text: bool,
-    place: TextPlace,
+    place: TextPosition,
     found: FoundNumbers,
 }
 
@@ -61,7 +61,7 @@ struct FoundNumbers {
 impl JsonParser {
     /// A parser that reads elements by `cells`, or finds the dtype from the numbers.
     pub(super) fn new(cells: Option<CellReader>) -> JsonParser {
-        let place = TextPlace { line: 1, column: 1 };
+        let place = TextPosition { line: 1, column: 1 };
         JsonParser {
             cells,
             counts: Vec::new(),
@@ -275,7 +275,7 @@ impl FoundNumbers {
     /// Append a number whose dtype is not known yet.
     fn push(
         &mut self,
-        place: TextPlace,
+        place: TextPosition,
         text: &str,
         is_boolean: bool,
         out: &mut Vec<u8>,
@@ -324,7 +324,7 @@ impl TextParser for JsonParser {
             self.byte(byte, out)?;
             self.place.column += 1;
             if byte == b'\n' {
-                self.place = TextPlace { line: self.place.line + 1, column: 1 };
+                self.place = TextPosition { line: self.place.line + 1, column: 1 };
             }
         }
         Ok(())

@@ -45,13 +45,13 @@ pub const ROUNDED: &str = "integers beyond 2^53 are read as float64";
 
 /// A position in a text; lines and columns count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TextPlace {
+pub struct TextPosition {
     pub line: u64,
     /// The column: the number of the cell in a table, the number of the byte in JSON.
     pub column: u64,
 }
 
-impl fmt::Display for TextPlace {
+impl fmt::Display for TextPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
     }
@@ -76,30 +76,30 @@ pub enum CellRemedy {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextFault {
     #[error("{place}: {error}")]
-    Cell { place: TextPlace, error: ElementError, remedy: Option<CellRemedy> },
+    Cell { place: TextPosition, error: ElementError, remedy: Option<CellRemedy> },
     #[error("{place}: the quotes of the cell are not closed")]
-    OpenQuote { place: TextPlace },
+    OpenQuote { place: TextPosition },
     #[error("the text is UTF-16, and UTF-8 is read")]
     Utf16 { unmarked: Option<Endian> },
     #[error("{place}: the cell is longer than {} bytes", MAX_CELL)]
-    TooLong { place: TextPlace },
+    TooLong { place: TextPosition },
     #[error("{place}: the cell is empty")]
-    EmptyCell { place: TextPlace, may_be_nan: bool },
+    EmptyCell { place: TextPosition, may_be_nan: bool },
     #[error("{place}: the bytes are not UTF-8")]
-    NotUtf8 { place: TextPlace },
+    NotUtf8 { place: TextPosition },
     #[error("{place}: the row has only {}, the rows before have {expected}",
         counted(place.column - 1))]
-    ShortRow { place: TextPlace, expected: u64 },
+    ShortRow { place: TextPosition, expected: u64 },
     #[error("{place}: the row has more cells than the rows before, which have {expected}")]
-    LongRow { place: TextPlace, expected: u64 },
+    LongRow { place: TextPosition, expected: u64 },
     #[error("{place}: '{text}' is a number in a line of names")]
-    NumberInNames { place: TextPlace, text: String },
+    NumberInNames { place: TextPosition, text: String },
     #[error("{place}: there is another column named '{name}'")]
-    NameTwice { place: TextPlace, name: String },
+    NameTwice { place: TextPosition, name: String },
     #[error("{place}: the names of the columns have more than {} bytes", MAX_NAMES)]
-    LongNames { place: TextPlace },
+    LongNames { place: TextPosition },
     #[error("{place}: the chosen cells of the row have more than {} bytes", MAX_ROW)]
-    LongCells { place: TextPlace },
+    LongCells { place: TextPosition },
     #[error("line {line}: there is no column {number}: columns count from 0, and the row has {}", counted(*.found))]
     NoColumn { line: u64, number: i64, found: u64 },
     #[error(transparent)]
@@ -109,9 +109,9 @@ pub enum TextFault {
     #[error("elements of dtype {0} are not read from text")]
     NoText(DType),
     #[error("{place}: {what}")]
-    Json { place: TextPlace, what: &'static str },
+    Json { place: TextPosition, what: &'static str },
     #[error("{place}: a list has length {found}, the lists before have length {expected}")]
-    RaggedLists { place: TextPlace, found: u64, expected: u64 },
+    RaggedLists { place: TextPosition, found: u64, expected: u64 },
     #[error("complex numbers are lists of two: [real, imaginary]")]
     NotPairs,
     #[error("it holds too many elements")]

@@ -12,7 +12,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::columns::ChosenColumns;
-use super::{CellRemedy, MAX_CELL, MAX_NAMES, TextParser, TextPlace, is_wide};
+use super::{CellRemedy, MAX_CELL, MAX_NAMES, TextParser, TextPosition, is_wide};
 use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::element::{CellReader, ElementError, trimmed};
 use crate::formats::text::TextFault;
@@ -82,7 +82,7 @@ pub(super) struct TableParser {
     /// Whether the cell began with a quote.
     was_quoted: bool,
     /// The first cell of the first line that looks like a number: then the line holds no names.
-    suspect: Option<(TextPlace, String)>,
+    suspect: Option<(TextPosition, String)>,
     missing: Vec<String>,
     delimiter: Option<u8>,
     lines: u64,
@@ -193,8 +193,8 @@ impl TableParser {
         Ok(DType::Npy(NpyType::Structure(Arc::new(Structure { fields, itemsize }))))
     }
 
-    fn place(&self, column: u64) -> TextPlace {
-        TextPlace { line: self.lines + 1, column }
+    fn place(&self, column: u64) -> TextPosition {
+        TextPosition { line: self.lines + 1, column }
     }
 
     /// Handle a quote after this part of a cell: it begins quoted text, ends it, or is one of the cell's
@@ -288,7 +288,7 @@ impl TableParser {
 
     fn element(
         &mut self,
-        place: TextPlace,
+        place: TextPosition,
         text: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), TextFault> {
@@ -303,7 +303,7 @@ impl TableParser {
         })
     }
 
-    fn empty_cell(&self, place: TextPlace) -> TextFault {
+    fn empty_cell(&self, place: TextPosition) -> TextFault {
         TextFault::EmptyCell { place, may_be_nan: self.cells.hold_nan() }
     }
 
@@ -313,7 +313,7 @@ impl TableParser {
     }
 
     /// The error for a cell that is not an element.
-    fn refused(&self, place: TextPlace, text: &str) -> TextFault {
+    fn refused(&self, place: TextPosition, text: &str) -> TextFault {
         let error = self.cells.refusal(text, &shortened(text));
         let is_word = matches!(error, ElementError::NotANumber(_));
         let remedy = if is_word { self.remedy(place, trimmed(text)) } else { None };
@@ -321,7 +321,7 @@ impl TableParser {
     }
 
     /// A way to read the table in which this cell is not a number.
-    fn remedy(&self, place: TextPlace, text: &str) -> Option<CellRemedy> {
+    fn remedy(&self, place: TextPosition, text: &str) -> Option<CellRemedy> {
         let parted = |delimiter: &char| {
             let mut parts = text.split(*delimiter).map(trimmed).filter(|part| !part.is_empty());
             text.contains(*delimiter) && parts.all(|part| self.cells.is_number(part))
@@ -358,7 +358,12 @@ impl TableParser {
     }
 
     /// Take a cell of the first line. The line holds names, which are skipped, if no cell is a number.
-    fn name(&mut self, place: TextPlace, text: &str, out: &mut Vec<u8>) -> Result<(), TextFault> {
+    fn name(
+        &mut self,
+        place: TextPosition,
+        text: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<(), TextFault> {
         match (self.holds_number(text), &self.phase) {
             (true, TablePhase::Unknown) => {
                 self.phase = TablePhase::Rows;
@@ -407,7 +412,7 @@ impl TableParser {
         for &column in &columns {
             match &comment {
                 Some((line, names)) => {
-                    let place = TextPlace { line: *line, column };
+                    let place = TextPosition { line: *line, column };
                     self.keep_name(place, &names[column as usize - 1])?;
                 }
                 None => self.keep_name(self.place(column), cell(column))?,
@@ -456,7 +461,7 @@ impl TableParser {
         Ok(())
     }
 
-    fn keep_name(&mut self, place: TextPlace, text: &str) -> Result<(), TextFault> {
+    fn keep_name(&mut self, place: TextPosition, text: &str) -> Result<(), TextFault> {
         let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
         let name = match quoted.unwrap_or(text) {
             "" => format!("f{}", place.column - 1),

@@ -30,7 +30,7 @@ use crate::formats::codecs::guarded;
 use crate::shape::{AsTuple, Order};
 use crate::source::{Source, SourceError, memory_bytes};
 use crate::tensor::{
-    Annotated, Chunks, Storage, StorageKind, StoredChunks, TensorInfo, brief, cut, keep_spare,
+    Chunks, LazyAnnotations, Storage, StorageKind, StoredChunks, TensorInfo, brief, cut, keep_spare,
 };
 
 mod codecs;
@@ -101,7 +101,7 @@ pub(crate) fn array(
         shards,
     };
     tensor.storage = Storage { part: 0, data: 0..0, kind: StorageKind::Chunks(Arc::new(chunks)) };
-    tensor.annotated = (!annotations.is_empty()).then(|| Annotated::of(annotations));
+    tensor.annotated = (!annotations.is_empty()).then(|| LazyAnnotations::of(annotations));
     Ok(tensor)
 }
 
