@@ -1,7 +1,7 @@
 //! Elements of a tensor that is stored in chunks ([`Chunks`]), as [`Pieces`](crate::execute::Pieces).
 //!
-//! To who selects, the elements stand one after the other in C order, at positions from 0 on: a
-//! selection is a view of those, as if they were bytes of a file. [`Chunked`] finds the chunks that a box
+//! A selection sees the elements one after the other in C order, at positions from 0 on, as if they were
+//! bytes of a file: it is a view of them. [`Chunked`] finds the chunks that a box
 //! of such positions touches, and takes the box from them. Two makers of pieces rest on it:
 //! [`ChunkPieces`], boxes of whole neighbouring chunks in any order, which decodes each chunk once; and
 //! [`Decoding`], pieces of any kind that read elements as bytes of a source, which keeps chunks for the pieces that
@@ -19,7 +19,7 @@
 //!
 //! Outputs in order, readers of ranges and gathers keep the chunks that were decoded last, 48 MiB; a slice that would
 //! need more at a time is put in order in a file in `TMPDIR`. A worker holds a chunk and what is taken of it, in
-//! memory that earlier chunks had (`format/chunks.rs`). Of a chunk, only what is in front of the last byte that a slice
+//! memory that earlier chunks had (`tensor/chunks.rs`). Of a chunk, only what is in front of the last byte that a slice
 //! takes of it is decoded, where the codec goes from front to back. Chunks that come next are read ahead.
 
 use std::borrow::Cow;

@@ -200,7 +200,7 @@ pub(crate) fn foreign(location: &Location, bytes: &mut Opened, most: usize) -> O
     }
 }
 
-/// As [`foreign`], for bytes that can be read in any order.
+/// Find a foreign kind as [`foreign`] does, in bytes that can be read in any order.
 pub(crate) fn foreign_in(location: &Location, source: &dyn Source) -> Option<Foreign> {
     let mut first = Vec::new();
     Reader::new(source).take(LOOK_LEN as u64).read_to_end(&mut first).ok()?;

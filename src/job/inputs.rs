@@ -432,7 +432,7 @@ impl Operand {
         &self.tensor
     }
 
-    /// The file that holds it; `None` for a tensor in memory.
+    /// The file that holds the tensor; `None` for one in memory.
     pub fn file(&self) -> Option<&FileName> {
         self.file.as_ref()
     }
@@ -441,7 +441,7 @@ impl Operand {
         Error::of_file(self.file.as_ref(), cause)
     }
 
-    /// The index tensor made of it; a pipe is read to its end, and so is a remote file.
+    /// The index tensor made of the operand; a pipe is read to its end, and so is a remote file.
     pub fn into_indices(
         self,
         workers: &Workers,

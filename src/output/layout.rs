@@ -57,7 +57,7 @@ pub struct OutputFormat {
     pub is_editable: bool,
     /// The type, with its byte order, in which elements are stored; `None` where the format lacks the type.
     pub stored_dtype: fn(&DType) -> Option<DType>,
-    /// Find the place of each tensor, and everything else in the output.
+    /// Find the offset of each tensor, and all bytes that are not elements.
     pub lay_out: fn(&Request<'_>) -> Result<Box<dyn OutputLayout>, Cause>,
 }
 

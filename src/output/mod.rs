@@ -1,4 +1,4 @@
-//! Outputs: their destination, their format, and the place of every byte.
+//! Outputs: their destination, their format, and the offset of every byte.
 //!
 //! An [`Output`] has a destination, a format ([`OutputFormat`]) and options. Preparing it gives
 //! tensors their places; nothing is written here.

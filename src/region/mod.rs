@@ -88,7 +88,7 @@ pub trait Region: Send + Sync {
 }
 
 impl dyn Region + '_ {
-    /// Whether it needs scratch, whatever its size.
+    /// Whether the region needs scratch, whatever its size.
     pub(crate) fn is_spooled(&self) -> bool {
         !self.ordered_first().is_empty()
     }

@@ -151,7 +151,7 @@ impl Source for InflatedSource {
         self.spooled.get().map(Box::as_ref)
     }
 
-    /// The place of the compressed bytes, all of which are needed for any inflated bytes.
+    /// The ranges of the compressed bytes, all of which are needed for any inflated bytes.
     fn file_ranges(&self, _range: Range<u64>) -> SourceResult<Vec<FileRange>> {
         self.deflated.archive.file_ranges(self.deflated.range.clone())
     }

@@ -57,11 +57,11 @@ pub struct GgufHeader {
     /// The metadata.
     pub metadata: GgufMetadata,
     pub endian: Endian,
-    /// The place in a split model; `None` for a single file.
+    /// The number in a split model; `None` for a single file.
     pub split: Option<SplitNumber>,
 }
 
-/// The place of a file among those of a split model.
+/// The number of a file of a split model, and the counts that it states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitNumber {
     /// The number of the file, from 0 on.

@@ -94,7 +94,7 @@ impl<K: PartialEq, V> RecentlyUsed<K, V> {
 }
 
 impl OtherFiles {
-    /// Those of an input's own file.
+    /// Files that belong to an input's own file.
     pub(super) fn of_input(path: Option<&Path>, io: IoMode) -> OtherFiles {
         let path = path.and_then(|path| path.canonicalize().ok());
         let owned = Arc::new(OpenedFiles {
@@ -259,7 +259,7 @@ impl OpenedFiles {
 pub(super) struct SourceDataset {
     pub(super) chunks: Arc<dyn Chunks>,
     chunked: Chunked,
-    /// Its number among those whose decoded chunks are kept.
+    /// The number of the dataset in the cache of decoded chunks.
     number: Option<u64>,
     pub(super) dtype: DType,
     pub(super) shape: Vec<u64>,

@@ -34,7 +34,7 @@ pub(super) struct Header {
 
 pub(super) struct Message {
     pub(super) kind: u16,
-    /// Whether the data only name the place of the message.
+    /// Whether the data are only the address of the message.
     pub(super) is_shared: bool,
     pub(super) address: u64,
     pub(super) data: Vec<u8>,

@@ -373,7 +373,7 @@ impl ExtensibleArray {
         }
     }
 
-    /// The place of the entry after `before` others, the entries in the index block aside.
+    /// The data block of the entry after `before` others, the entries in the index block aside.
     fn row_place(&self, before: u64) -> Result<DataBlock, Hdf5Error> {
         // row r has 2^(r/2) blocks, each with 2^((r+1)/2) times as many entries as the smallest block
         let row = (before / self.least).saturating_add(1).ilog2();

@@ -292,7 +292,7 @@ pub(super) struct Collections {
 struct Collection {
     address: u64,
     end: u64,
-    /// The places and lengths of the objects passed so far, by their numbers.
+    /// The offsets and lengths of the objects passed so far, by their numbers.
     placed: HashMap<u32, (u64, u64)>,
     /// The offset up to which the collection was read.
     at: u64,

@@ -254,7 +254,7 @@ impl DirectoryEntry {
     }
 }
 
-/// The places of a member's CRC-32 in an archive.
+/// The offsets of a member's CRC-32 in an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberSums {
     /// The range of the member's bytes in the archive.
@@ -263,7 +263,7 @@ pub struct MemberSums {
     pub places: Vec<u64>,
 }
 
-/// The places of the CRC-32s of the members that hold these positions of the archive, which ascend.
+/// The offsets of the CRC-32s of the members that hold these positions of the archive, which ascend.
 pub fn sums(archive: &dyn Source, positions: &[u64]) -> Result<Vec<MemberSums>, Cause> {
     let Members { mut places, .. } = members(archive)?;
     // members that cannot be read may claim any place

@@ -349,7 +349,7 @@ impl PickleMachine {
         }
     }
 
-    /// Whether an item of a list, a dict or an object is kept.
+    /// Whether an item of a list, a dict or an object is retained: it may hold tensors, or all values are asked for.
     pub(super) fn may_hold_tensors(&self, value: &PickleValue) -> bool {
         self.keeps == Keeps::Values || value.has_tensors()
     }

@@ -48,7 +48,7 @@ const MAX_PICKLE: u64 = 256_000_000;
 /// The most bytes of elements that are decoded.
 pub(super) const MAX_DECODED: usize = 64_000_000;
 
-/// The place of a storage in the input.
+/// The bytes of a storage in the input.
 #[derive(Clone, Debug)]
 pub struct StorageRange {
     /// The part of the input that holds it.
@@ -104,7 +104,8 @@ pub enum StoredBytes<'a> {
     Decoded(Vec<u8>),
 }
 
-/// Where bytes lie in the input, if there are such; [`NpzError::Member`] of a storage that cannot be read.
+/// A function that finds the bytes in the input; `None` if they are not there, [`NpzError::Member`] of a storage
+/// that cannot be read.
 pub type LocateBytes<'a> =
     &'a mut dyn FnMut(StoredBytes<'_>) -> Result<Option<StorageRange>, Cause>;
 
@@ -197,7 +198,7 @@ pub(super) fn contents(
     Ok(PickleContents { tensors, unreadable, opaque, decoded_len, ..PickleContents::default() })
 }
 
-/// The places of the elements of arrays in the input: of those in the pickle, and of decoded ones.
+/// The bytes of arrays in the input: those in the pickle, and decoded ones.
 struct ArrayBytes {
     decoded: Option<Vec<u8>>,
     places: [Option<StorageRange>; 2],

@@ -15,7 +15,7 @@ pub(crate) struct PickleBytes {
     pub(crate) len: u64,
 }
 
-/// The place of bytes of a pickle.
+/// The location of bytes of a pickle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BytesLocation {
     /// In the pickle, from this position of its source on.

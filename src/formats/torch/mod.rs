@@ -216,7 +216,7 @@ fn texts(ops: &mut PickleOps<'_>) -> Result<Vec<Rc<str>>, Cause> {
     }
 }
 
-/// The places of the storages with these keys, the first of which begins at `start`. Storages after
+/// The ranges of the storages with these keys, the first of which begins at `start`. Storages after
 /// one of unknown length cannot be found.
 fn places(
     source: &dyn Source,

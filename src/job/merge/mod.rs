@@ -42,7 +42,7 @@ pub enum MergeFault {
     Twice {
         /// The name, in the output.
         name: String,
-        /// The input that has it first.
+        /// The first input with this tensor.
         first: FileName,
     },
     /// Two inputs have different metadata texts under one key.

@@ -46,12 +46,12 @@ pub(super) struct DescribedTensor {
 
 #[derive(Debug)]
 pub(super) struct DescribedPiece {
-    /// The place in the tensor, in elements.
+    /// The offset in the tensor along each axis, in elements.
     pub(super) place: PieceBox,
     pub(super) stored: StoredPiece,
 }
 
-/// The place of a piece: the number of its file, and its bytes in it.
+/// The number of the file that holds a piece, and the bytes in the file.
 #[derive(Clone, Debug)]
 pub(super) struct StoredPiece {
     pub(super) file: usize,
