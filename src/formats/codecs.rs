@@ -118,10 +118,10 @@ pub(super) enum Wrapper {
 impl Wrapper {
     /// Whether another member of the stream follows.
     fn goes_on(self, rest: &[u8]) -> bool {
-        match self {
+        match (self, rest) {
             #[cfg(feature = "zarr")]
-            Wrapper::Gzip => rest.starts_with(b"\x1f\x8b"),
-            Wrapper::Zlib => false,
+            (Wrapper::Gzip, rest) => rest.starts_with(b"\x1f\x8b"),
+            (Wrapper::Zlib, _) => false,
         }
     }
 }

@@ -1,11 +1,15 @@
 //! Runs the program.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_tslice");
+/// The program of this build, or another one that `TSLICE_PROGRAM` names, such as that of Windows under wine.
+fn program() -> PathBuf {
+    let other = std::env::var_os("TSLICE_PROGRAM");
+    other.map_or_else(|| env!("CARGO_BIN_EXE_tslice").into(), PathBuf::from)
+}
 
 /// The program in a folder, with a time limit of some minutes.
 pub(crate) fn tslice(folder: impl AsRef<Path>, args: &[&str]) -> assert_cmd::Command {
@@ -17,7 +21,7 @@ pub(crate) fn tslice(folder: impl AsRef<Path>, args: &[&str]) -> assert_cmd::Com
 /// The program in a folder, to be started and then watched, killed or given a standard input,
 /// which is empty otherwise.
 pub(crate) fn process(folder: impl AsRef<Path>, args: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(program());
     command.current_dir(folder).args(args).stdin(Stdio::null());
     command
 }
@@ -25,7 +29,7 @@ pub(crate) fn process(folder: impl AsRef<Path>, args: &[&str]) -> Command {
 /// A line of bash in a folder, where the program is found as `tslice`.
 pub(crate) fn bash(folder: impl AsRef<Path>, line: &str) -> Command {
     let before = std::env::var_os("PATH").unwrap_or_default();
-    let programs = Path::new(PROGRAM).parent().unwrap().to_owned();
+    let programs = program().parent().unwrap().to_owned();
     let path: OsString =
         std::env::join_paths([programs].into_iter().chain(std::env::split_paths(&before))).unwrap();
     let mut command = Command::new("bash");
