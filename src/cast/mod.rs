@@ -75,7 +75,9 @@ pub enum CastError {
     #[error("elements of dtype {0} are too long to be cast: the limit is {most} bytes", most = MOST_BYTES)]
     TooLong(DType),
     /// Units of time between which NumPy has no factor, or none of 64 bits.
-    #[error("cannot cast from {from} to {to}: there is no factor of 64 bits between their units")]
+    #[error(
+        "cannot cast from {from} to {to}: the factor between their units does not fit into 64 bits"
+    )]
     Units { from: DType, to: DType },
 }
 

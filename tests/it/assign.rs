@@ -263,8 +263,7 @@ fn scatter_names_what_does_not_fit() {
 /// indices that lie in the bytes that are written are refused, whatever the name they come by.
 #[test]
 fn what_is_overwritten_in_place_is_not_read() {
-    let refused = "its bytes would be overwritten: a killed run could not be completed by \
-                   running it again\n\
+    let refused = "its bytes would be overwritten: a killed run could not be repeated\n\
                    hint: copy it first, or use -o FILE, with --force to replace the target\n";
     let dir = directory();
     let path = |name: &str| dir.path().join(name);
@@ -615,7 +614,7 @@ fn all_tensors_are_checked_before_the_first_is_changed() {
     refused(
         &["-t", "[xy]", "--value", "m.safetensors"],
         "tslice: m.safetensors: tensor \"x\": its bytes would be overwritten: a killed run \
-         could not be completed by running it again\n\
+         could not be repeated\n\
          hint: copy it first, or use -o FILE, with --force to replace the target\n",
     );
 }

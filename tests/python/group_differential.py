@@ -308,7 +308,7 @@ def parts_of(array, axis, flag, values, squeezes, listed, equal):
     if squeezes and lengths != {1}:
         raise Refused("can be dropped")
     if listed and len(listed) != len(parts):
-        raise Refused("texts name them")
+        raise Refused("the list in the name has")
     if equal and len(lengths) > 1:
         raise Refused("parts have sizes")
     texts = listed or map(str, range(len(parts)))

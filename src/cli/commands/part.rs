@@ -52,7 +52,9 @@ pub(super) fn share(args: &OutputArgs) -> Result<Option<Share>, Failure> {
     };
     let writes = matches!(part, PartArg::One(_) | PartArg::Auto);
     if args.dry_run && !writes {
-        return Err(Failure::usage("--dry-run has no effect: this --part writes no element"));
+        return Err(Failure::usage(
+            "--dry-run has no effect: this action of --part writes no elements",
+        ));
     }
     match part {
         PartArg::One(part) => Ok(Some(Share::Part(part))),

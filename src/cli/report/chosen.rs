@@ -27,7 +27,7 @@ pub(super) fn select(
             Failure::new(format_args!("{of_file}--exclude: {fault}"))
         }),
         SelectFault::NothingLeft => {
-            Failure::new(format_args!("{of_file}--exclude leaves no tensor that is chosen"))
+            Failure::new(format_args!("{of_file}--exclude leaves out all chosen tensors"))
         }
         SelectFault::NotFound { pattern, names, links } => {
             // no one file is at fault if there are several inputs

@@ -364,7 +364,7 @@ fn as_complex(dtype: &DType) -> Option<&'static str> {
 fn cast(error: &CastError) -> Failure {
     Failure::new(format_args!("--cast: {error}")).hint_if(match error {
         CastError::Refused { casting: Casting::Safe, .. } => {
-            Some("without --casting safe, casts within a kind are allowed")
+            Some("leave out --casting safe: casts within a kind are allowed by default")
         }
         CastError::Refused { .. } => Some("--casting unsafe allows every cast"),
         CastError::NotNumbers(dtype) if as_complex(dtype).is_some() => as_complex(dtype),

@@ -39,7 +39,7 @@ pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Result<HelpOrVe
     {
         let name = quoted(&format!("./{file}"));
         return Err(unexpected(&typed())
-            .hint(format_args!("behind -- nothing is a flag: the file is reached as {name}")));
+            .hint(format_args!("after -- there are no flags; name the file {name}")));
     }
     let mut flags = words().take_while(|word| *word != "--").filter(|word| word.len() > 2);
     match flags.find(|word| is_dashed_file(word)) {
@@ -210,7 +210,7 @@ pub(crate) fn misplaced(failure: Failure, typed: &str) -> Failure {
     }
     if path.exists() {
         return failure.hint(
-            "that is a file, where an index is expected; `tslice concat`, `stack` and `merge` join files",
+            "that is a file, and an index is expected here; `tslice concat`, `stack` and `merge` join files",
         );
     }
     let extension = path.extension().and_then(|extension| extension.to_str());

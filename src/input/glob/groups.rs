@@ -48,7 +48,7 @@ pub enum GroupFault {
     Names { pattern: String, into: String, reason: String, hint: Option<String> },
     /// A text that is not a number, in a piece that has no list of texts.
     #[error(
-        "{text:?} in {:?} is not a number, and texts have no order unless listed",
+        "{text:?} in {:?} is not a number, and the order of texts is known only from a list",
         shortened(name)
     )]
     NoNumber {
@@ -129,8 +129,7 @@ impl<'p> Grouping<'p> {
         let all = 0..members.pieces.len();
         let places: Vec<usize> = all.filter(|&piece| !whole.carries(piece)).collect();
         if places.is_empty() {
-            let reason =
-                "PATTERN needs a piece that NAME does not have: tensors are joined along it";
+            let reason = "PATTERN has no piece to join along: one that is not in NAME";
             return Err(GroupFault::names(text, into, reason.to_owned(), None));
         }
         Ok(Grouping { text, members, whole, places })
@@ -428,7 +427,8 @@ mod tests {
     fn texts_without_an_order_ask_for_a_list() {
         let grouping = Grouping::new("h.{l}.{p}", "h.{l}").unwrap();
         let fault = grouping.find(&["h.0.1", "h.0.q", "h.1.k"]).unwrap_err();
-        let says = "\"q\" in \"h.0.q\" is not a number, and texts have no order unless listed";
+        let says =
+            "\"q\" in \"h.0.q\" is not a number, and the order of texts is known only from a list";
         assert_eq!(fault.to_string(), says);
         let GroupFault::NoNumber { listed: Some(listed), .. } = fault else { panic!("{fault}") };
         assert_eq!(listed, "h.{l}.{p:1,q,k}");
@@ -440,7 +440,7 @@ mod tests {
         assert_eq!(says("h.{l}.{p}", "h.{m}"), "PATTERN has no {m}");
         assert_eq!(says("*.{p}", "h"), "PATTERN and NAME must have the same number of '*'");
         assert_eq!(says("{", "h"), "a '{' without a '}'");
-        let none = "PATTERN needs a piece that NAME does not have: tensors are joined along it";
+        let none = "PATTERN has no piece to join along: one that is not in NAME";
         assert_eq!(says("h.{l}", "{l}"), none);
         assert_eq!(says("h", "h"), none);
     }
@@ -457,7 +457,7 @@ mod tests {
         assert_eq!(name("qkv", "{p:a\\,b,c}", "qkv", 0), named(Some(2), "a,b"));
         assert_eq!(name("qkv", "{p}", "q", 0), Ok((None, None)));
         let says = |pattern: &str, into: &str| name(pattern, into, "", 0).unwrap_err();
-        let none = "NAME needs a piece that PATTERN does not have: it names the parts";
+        let none = "NAME has no piece for the parts: one that is not in PATTERN";
         assert_eq!(says("h.{l}", "x.{l}"), none);
         assert_eq!(says("h.{l}", "x"), none);
         let two = "only one of {a} and {b} can name the parts: PATTERN must have the other";

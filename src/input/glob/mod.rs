@@ -310,7 +310,7 @@ impl CarryError {
                 format!("{:?} has no number there that {new} can add to", shortened(name))
             }
             CarryError::NoOwn => {
-                format!("{new} needs a piece that {old} does not have: it names the parts")
+                format!("{new} has no piece for the parts: one that is not in {old}")
             }
             CarryError::SeveralOwn([one, other]) => {
                 format!(

@@ -91,9 +91,7 @@ pub enum EditFault {
     #[error("an .npz cannot be changed in place")]
     Archive,
     /// The value is read from the bytes that it would overwrite.
-    #[error(
-        "its bytes would be overwritten: a killed run could not be completed by running it again"
-    )]
+    #[error("its bytes would be overwritten: a killed run could not be repeated")]
     Overlap,
     /// The only tensor of the value has the name of one of several targets.
     #[error(

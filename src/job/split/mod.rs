@@ -227,7 +227,7 @@ pub enum SplitFault {
     Shares(f64),
     /// Cuts within blocks of elements.
     #[error(
-        "the axis is stored in blocks of {block} elements, and {number} is not a multiple of it"
+        "the axis is stored in blocks of {block} elements: a cut at {number} would divide a block"
     )]
     PartOfBlock {
         /// A length or a position.
@@ -258,7 +258,7 @@ pub enum SplitFault {
         longest: u64,
     },
     /// A number of parts that is not the number of texts that name them.
-    #[error("it would be cut into {count} parts, and {texts} texts name them")]
+    #[error("it would be cut into {count} parts, and the list in the name has {texts} texts")]
     Texts {
         /// The number of parts.
         count: u64,
