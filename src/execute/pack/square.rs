@@ -26,10 +26,20 @@ pub(super) trait Vector: Copy {
     const HAS_WORDS: bool = false;
 
     /// Load the first [`WIDTH`](Vector::WIDTH) bytes of a slice, which must be that long.
-    unsafe fn load(from: &[u8]) -> Self;
+    #[inline(always)]
+    unsafe fn load(from: &[u8]) -> Self {
+        debug_assert!(from.len() >= Self::WIDTH);
+        // SAFETY: the caller's slice is long enough; no alignment is needed, and any bytes are a register.
+        unsafe { from.as_ptr().cast::<Self>().read_unaligned() }
+    }
 
     /// Store to the beginning of a slice, which must be that long.
-    unsafe fn store(self, to: &mut [u8]);
+    #[inline(always)]
+    unsafe fn store(self, to: &mut [u8]) {
+        debug_assert!(to.len() >= Self::WIDTH);
+        // SAFETY: the caller's slice is long enough; no alignment is needed.
+        unsafe { to.as_mut_ptr().cast::<Self>().write_unaligned(self) }
+    }
 
     /// Take items of `SIZE` bytes of both registers in turn: from the lower halves, then from the upper halves.
     unsafe fn interleave<const SIZE: usize>(self, other: Self) -> [Self; 2];
@@ -190,20 +200,6 @@ mod x86 {
         const WIDTH: usize = 16;
 
         #[inline(always)]
-        unsafe fn load(from: &[u8]) -> Self {
-            debug_assert!(from.len() >= 16);
-            // SAFETY: the caller's slice is long enough; no alignment is needed.
-            unsafe { from.as_ptr().cast::<Self>().read_unaligned() }
-        }
-
-        #[inline(always)]
-        unsafe fn store(self, to: &mut [u8]) {
-            debug_assert!(to.len() >= 16);
-            // SAFETY: the caller's slice is long enough; no alignment is needed.
-            unsafe { to.as_mut_ptr().cast::<Self>().write_unaligned(self) }
-        }
-
-        #[inline(always)]
         unsafe fn interleave<const SIZE: usize>(self, other: Self) -> [Self; 2] {
             // SAFETY: all processors of this kind have SSE2.
             unsafe {
@@ -220,20 +216,6 @@ mod x86 {
 
     impl Vector for __m256i {
         const WIDTH: usize = 32;
-
-        #[inline(always)]
-        unsafe fn load(from: &[u8]) -> Self {
-            debug_assert!(from.len() >= 32);
-            // SAFETY: the caller's slice is long enough; no alignment is needed.
-            unsafe { from.as_ptr().cast::<Self>().read_unaligned() }
-        }
-
-        #[inline(always)]
-        unsafe fn store(self, to: &mut [u8]) {
-            debug_assert!(to.len() >= 32);
-            // SAFETY: the caller's slice is long enough; no alignment is needed.
-            unsafe { to.as_mut_ptr().cast::<Self>().write_unaligned(self) }
-        }
 
         #[inline(always)]
         unsafe fn interleave<const SIZE: usize>(self, other: Self) -> [Self; 2] {
@@ -258,20 +240,6 @@ mod x86 {
     impl Vector for __m512i {
         const WIDTH: usize = 64;
         const HAS_WORDS: bool = true;
-
-        #[inline(always)]
-        unsafe fn load(from: &[u8]) -> Self {
-            debug_assert!(from.len() >= 64);
-            // SAFETY: the caller's slice is long enough; no alignment is needed.
-            unsafe { from.as_ptr().cast::<Self>().read_unaligned() }
-        }
-
-        #[inline(always)]
-        unsafe fn store(self, to: &mut [u8]) {
-            debug_assert!(to.len() >= 64);
-            // SAFETY: the caller's slice is long enough; no alignment is needed.
-            unsafe { to.as_mut_ptr().cast::<Self>().write_unaligned(self) }
-        }
 
         #[inline(always)]
         unsafe fn interleave<const SIZE: usize>(self, other: Self) -> [Self; 2] {
@@ -348,20 +316,6 @@ mod arm {
 
     impl Vector for uint8x16_t {
         const WIDTH: usize = 16;
-
-        #[inline(always)]
-        unsafe fn load(from: &[u8]) -> Self {
-            debug_assert!(from.len() >= 16);
-            // SAFETY: the caller's slice is long enough; no alignment is needed.
-            unsafe { from.as_ptr().cast::<Self>().read_unaligned() }
-        }
-
-        #[inline(always)]
-        unsafe fn store(self, to: &mut [u8]) {
-            debug_assert!(to.len() >= 16);
-            // SAFETY: the caller's slice is long enough; no alignment is needed.
-            unsafe { to.as_mut_ptr().cast::<Self>().write_unaligned(self) }
-        }
 
         #[inline(always)]
         unsafe fn interleave<const SIZE: usize>(self, other: Self) -> [Self; 2] {
