@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use super::{ExecuteError, FillError, Transfer};
+use super::{FillError, Transfer};
 use crate::source::remote::{Merger, NEAR};
 use crate::source::{Advice, Source};
 
@@ -107,33 +107,4 @@ impl<'a> Feed<'a> {
             state.requests.flush(self.transfers, announce);
         }
     }
-}
-
-/// The requests that a job would make, where its sources must be asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Announced {
-    pub requests: u64,
-    pub bytes: u64,
-}
-
-/// Count the requests for the elements of a job.
-pub fn announced(transfers: &[Transfer<'_>]) -> Result<Announced, ExecuteError> {
-    let mut all = Announced::default();
-    let mut count = |_: &dyn Source, request: Range<u64>| {
-        all.requests += 1;
-        all.bytes += request.end - request.start;
-    };
-    let mut requests = Requests::default();
-    for (number, transfer) in transfers.iter().enumerate() {
-        requests.turn_to(transfers, number, &mut count);
-        // a source without bytes stands for files whose lengths only their servers know
-        let asked = transfer.source.request_gap().filter(|_| !transfer.source.is_empty());
-        let pieces = asked.map_or(0, |_| transfer.pieces.count());
-        for piece in 0..pieces {
-            let pushed = requests.push(transfers, number, piece, &mut count);
-            pushed.map_err(|error| ExecuteError::Fill { transfer: number, error })?;
-        }
-    }
-    requests.flush(transfers, &mut count);
-    Ok(all)
 }

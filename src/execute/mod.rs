@@ -39,7 +39,6 @@ pub use clip::Clipped;
 pub(crate) use clip::{needs_of_pieces, read_pieces};
 pub use computed::Computed;
 pub use convert::Conversion;
-pub use feed::{Announced, announced};
 pub use fill::{WINDOW_BYTES, run_forward};
 pub(crate) use fill::{dense_window, read_range, read_runs, split_first, visit_ranges};
 pub(crate) use memory::{

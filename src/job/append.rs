@@ -13,7 +13,7 @@ use super::copying::{Copying, OutputRange};
 use super::{Job, OutputKind, Planned};
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
-use crate::execute::{Announced, Progress};
+use crate::execute::Progress;
 use crate::formats::{self, npy};
 use crate::input::{Format, Location, OpenOptions};
 use crate::shape::Order;
@@ -169,8 +169,8 @@ impl Job for Appending<'_> {
         Ok(vec![Planned { kind: OutputKind::InPlace, bytes, size: None, ..planned }])
     }
 
-    fn requests(&mut self) -> Result<Option<Announced>, Error> {
-        self.copying.requests()
+    fn network_bytes(&mut self) -> Result<u64, Error> {
+        self.copying.network_bytes()
     }
 
     fn write(&mut self, progress: &Progress) -> Result<(), Error> {

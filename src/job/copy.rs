@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, FileName};
-use crate::execute::{Announced, ExecuteError, FillError, NullSink, Progress, Transfer, Workers};
+use crate::execute::{ExecuteError, FillError, Progress, Transfer, Workers};
 use crate::formats::raw;
 use crate::input::{
     Bytes, Contents, DeflatedMember, Input, Location, StoredMember, Summed, failed_stream, finish,
@@ -40,9 +40,6 @@ pub(crate) struct Writing<'a> {
     progress: &'a Progress,
     /// The bytes of the output that are not elements, where they are written at the end.
     layout: Option<&'a dyn OutputLayout>,
-    /// The requests counted so far, where they are only counted; it holds `None` where no source
-    /// needs requests.
-    counted: Option<&'a Mutex<Option<Announced>>>,
 }
 
 impl<'a> Writing<'a> {
@@ -73,7 +70,7 @@ impl<'a> Writing<'a> {
         let name = Some(FileName::from(&prepared.output.destination));
         let layout = Some(prepared.layout.as_ref());
         let workers = prepared.output.options.workers.clone();
-        let mut job = Writing { name, target, workers, progress, layout, counted: None };
+        let mut job = Writing { name, target, workers, progress, layout };
         job.check(takes)?;
         if !shares || job.sink().order() == WriteOrder::Ascending {
             job.write_headers()?;
@@ -108,37 +105,11 @@ impl<'a> Writing<'a> {
         progress: &'a Progress,
     ) -> Writing<'a> {
         let workers = workers.clone();
-        Writing { name, target, workers, progress, layout: None, counted: None }
-    }
-
-    pub(crate) fn is_counting(&self) -> bool {
-        self.counted.is_some()
-    }
-
-    /// Count the requests for what is taken of an input, where it is a remote file that can be read
-    /// in any order. Requests for inflated members are not counted.
-    pub(super) fn count(&self, input: &Input, takes: &[Take]) -> Result<(), Error> {
-        match input.random().filter(|source| source.request_gap().is_some()) {
-            Some(source) => {
-                let asked: Vec<Take> = takes.iter().flat_map(Take::asked).collect();
-                self.copy_random(input, source.as_ref(), &asked)
-            }
-            None => Ok(()),
-        }
+        Writing { name, target, workers, progress, layout: None }
     }
 
     fn execute(&self, transfers: &[Transfer<'_>], sink: &dyn Sink) -> Result<(), ExecuteError> {
-        let Some(counted) = self.counted else {
-            return execute::run(transfers, sink, &self.workers, self.progress);
-        };
-        if transfers.iter().any(|transfer| transfer.source.request_gap().is_some()) {
-            let more = execute::announced(transfers)?;
-            let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
-            let all = counted.get_or_insert_default();
-            all.requests = all.requests.saturating_add(more.requests);
-            all.bytes = all.bytes.saturating_add(more.bytes);
-        }
-        Ok(())
+        execute::run(transfers, sink, &self.workers, self.progress)
     }
 
     /// Check all indices first, where copying would not check them, or the output cannot be taken
@@ -157,9 +128,6 @@ impl<'a> Writing<'a> {
 
     /// Copy, and check that the whole input was there.
     pub(crate) fn copy(&self, input: &mut Input, takes: &[Take]) -> Result<(), Error> {
-        if self.is_counting() && matches!(input.bytes, Bytes::Stream(_)) {
-            return Ok(()); // what comes in one answer was asked for
-        }
         self.copy_some(input, takes)?;
         match &mut input.bytes {
             Bytes::Stream(stream) => finish(&input.location, stream, &input.contents),
@@ -226,9 +194,6 @@ impl<'a> Writing<'a> {
         take: &Take,
         plan: &Plan,
     ) -> Result<(), Error> {
-        if self.is_counting() {
-            return Ok(());
-        }
         let mut stream = member.bytes.stream();
         self.forward(&mut stream, take, plan).map_err(|error| self.failed(location, error))?;
         stream.finish().map_err(|error| Error::file(location, error))
@@ -417,21 +382,11 @@ fn ascend(plans: &[Plan]) -> bool {
     plans.map(|plan| plan.input().byte_bounds()).is_sorted_by(|a, b| a.end <= b.start)
 }
 
-/// The requests for elements of an input that writing would make.
-pub fn announced(input: &Input, takes: &[Take]) -> Result<Option<Announced>, Error> {
-    count_requests(&Workers::new(1), |job| job.count(input, takes))
-}
-
-/// The requests for elements that `copy` would make; `None` where no source needs requests.
-pub(super) fn count_requests(
-    workers: &Workers,
-    copy: impl FnOnce(&Writing<'_>) -> Result<(), Error>,
-) -> Result<Option<Announced>, Error> {
-    let counted = Mutex::default();
-    let progress = Progress::default();
-    let job = Writing::elements(None, WriteTarget::Sink(&NullSink), workers, &progress);
-    copy(&Writing { counted: Some(&counted), ..job })?;
-    Ok(counted.into_inner().unwrap_or_else(PoisonError::into_inner))
+/// About how many bytes of an input come through the network for takes of it. Chunks, whose lengths only their servers
+/// know, are not counted.
+pub fn network_bytes(input: &Input, takes: &[Take]) -> u64 {
+    let source = input.random().filter(|it| it.request_gap().is_some() && !it.is_empty());
+    source.map_or(0, |_| takes.iter().map(Take::fetched).sum())
 }
 
 /// The bytes of scratch needed to copy takes of an input that is not a pipe to a file.

@@ -6,7 +6,7 @@ use super::assembly::Assembly;
 use super::parts::Parts;
 use super::{Job, Planned};
 use crate::error::Error;
-use crate::execute::{Announced, Progress};
+use crate::execute::Progress;
 use crate::output::{Omission, Prepared};
 
 pub(crate) struct OutputRange<'a> {
@@ -63,8 +63,8 @@ impl Job for Copying<'_> {
         Ok(vec![Planned::new(&self.prepared, self.assembly.temporary_bytes(&whole)?)])
     }
 
-    fn requests(&mut self) -> Result<Option<Announced>, Error> {
-        self.assembly.requests(&self.prepared)
+    fn network_bytes(&mut self) -> Result<u64, Error> {
+        self.assembly.network_bytes(&self.prepared)
     }
 
     fn omissions(&self) -> Vec<Omission> {

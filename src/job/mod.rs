@@ -8,7 +8,7 @@
 
 use crate::dtype::DType;
 use crate::error::{Error, FileName};
-use crate::execute::{Announced, Progress};
+use crate::execute::Progress;
 use crate::output::layout::OutputFormat;
 use crate::output::{Omission, Prepared};
 
@@ -39,7 +39,7 @@ mod statistics;
 pub use append::{AppendFault, Appending};
 pub use compare::{CompareFault, CompareOptions, Compared, Comparing, Differences};
 pub(crate) use copy::{Writing, in_scratch};
-pub use copy::{announced, temporary_bytes};
+pub use copy::{network_bytes, temporary_bytes};
 pub use copying::Copying;
 pub use digest::digests;
 pub use edit::{EditFault, EditedSlice, Editing, Original, ScatterOptions};
@@ -103,9 +103,9 @@ pub trait Job {
         Vec::new()
     }
 
-    /// The number of requests for the elements, where an input is remote.
-    fn requests(&mut self) -> Result<Option<Announced>, Error> {
-        Ok(None)
+    /// About how many bytes of remote inputs are fetched for the elements.
+    fn network_bytes(&mut self) -> Result<u64, Error> {
+        Ok(0)
     }
 
     /// Write the outputs. They are put in place when all are complete; on an error, the previous

@@ -16,9 +16,10 @@ use crate::execute::{
     Workers, read_pieces, read_range, split_first, spool_pieces,
 };
 use crate::input::{Bytes, Input, Location};
-use crate::plan::{Plan, Reading, Tiling};
+use crate::plan::{Plan, Reading, Tiling, stretches};
 use crate::runs::Runs;
 use crate::source::Source;
+use crate::source::remote::GAP;
 use crate::view::View;
 
 mod computed;
@@ -151,17 +152,10 @@ impl Take {
         }
     }
 
-    /// The takes that are read from the input: those of the regions that are put in order first, if
-    /// there are such.
-    pub(crate) fn asked(&self) -> Vec<Take> {
-        let first = self.region.ordered_first();
-        if first.is_empty() {
-            return vec![self.clone()];
-        }
-        let take = |region: &Arc<dyn Region>| {
-            Take::new(self.part, Arc::clone(region), Conversion::None, 0).asked()
-        };
-        first.iter().flat_map(take).collect()
+    /// About how many bytes are fetched where the input is remote: those of the ranges, and of the gaps that are read
+    /// with them.
+    pub(crate) fn fetched(&self) -> u64 {
+        fetched(self.region.as_ref())
     }
 
     /// Whether its bytes may be shared with their file.
@@ -361,5 +355,15 @@ impl<'a> RegionReader<'a> {
             let reader = RegionReader::of(&self.location, source, part.as_ref())?;
             reader.read(0, scratch, split_first(&mut out, part.bytes()))
         })
+    }
+}
+
+/// The bytes that are fetched for a region, or for the regions that are put in order first.
+fn fetched(region: &dyn Region) -> u64 {
+    let first = region.ordered_first();
+    match region.strided() {
+        _ if !first.is_empty() => first.iter().map(|region| fetched(region.as_ref())).sum(),
+        Some(view) => stretches(view.runs().clone(), GAP).bytes(),
+        None => region.bytes(),
     }
 }

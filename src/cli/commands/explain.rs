@@ -85,7 +85,7 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
             let region = region?;
             let take = [Take::new(tensor.part(), Arc::clone(&region), Conversion::None, 0)];
             let temporary_bytes = job::temporary_bytes(input, &take, workers)?;
-            (Some(region), network(|| job::announced(input, &take))?, temporary_bytes)
+            (Some(region), network(job::network_bytes(input, &take)), temporary_bytes)
         }
         _ => (region.ok(), None, 0),
     };

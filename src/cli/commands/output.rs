@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tslice::error::{Error, FileName};
-use tslice::execute::{Announced, Workers};
+use tslice::execute::Workers;
 use tslice::formats::safetensors::metadata_of_json;
 use tslice::input::{Input, Location, SmallFiles, is_in_folder, small_files};
 use tslice::job::{Job, OutputKind, Planned, PlannedTensor};
@@ -16,7 +16,6 @@ use tslice::output::{Chunking, MetadataChange, Output, WriteOptions};
 use tslice::shape::AsTuple;
 use tslice::sink;
 use tslice::sink::Destination;
-use tslice::source::remote;
 use tslice::tensor::printable;
 
 use super::super::report::{Json, percent_encoded};
@@ -221,28 +220,14 @@ fn described(job: &mut dyn Job, share: &Share, json: bool) -> Result<String, Err
         });
     }
     // first, since describing may open inputs again
-    let network = network(|| job.requests())?;
+    let network = network(job.network_bytes()?);
     let outputs = job.describe()?;
     Ok(if json { as_json(&outputs, network) } else { as_text(&outputs, network) })
 }
 
-/// Word the requests for remote inputs that `count` announces and makes: the run makes them again.
-pub(super) fn network(
-    count: impl FnOnce() -> Result<Option<Announced>, Error>,
-) -> Result<Option<String>, Error> {
-    let before = remote::traffic();
-    let Some(Announced { mut requests, mut bytes }) = count()? else {
-        return Ok(None);
-    };
-    if let (Some(before), Some(after)) = (before, remote::traffic()) {
-        requests += after.0.saturating_sub(before.0);
-        bytes += after.1.saturating_sub(before.1);
-    }
-    let amount =
-        |requests, bytes| format!("{} in {}", human_bytes(bytes), counted(requests, "request"));
-    let before = before.map(|(requests, bytes)| amount(requests, bytes));
-    let before = before.map(|before| format!(", after {before} so far")).unwrap_or_default();
-    Ok(Some(amount(requests, bytes) + &before))
+/// Word the bytes of remote inputs that are fetched; `None` if there are none.
+pub(super) fn network(bytes: u64) -> Option<String> {
+    (bytes > 0).then(|| format!("about {}", human_bytes(bytes)))
 }
 
 pub(super) fn spool(input: &mut Input, quiet: bool) -> Result<(), Failure> {
@@ -259,7 +244,7 @@ pub(super) fn refuse_terminal(target: &Destination) -> Result<(), Failure> {
 }
 
 pub(super) fn as_text(outputs: &[Planned], network: Option<String>) -> String {
-    let network = network.map(|network| format!("would read {network}\n"));
+    let network = network.map(|network| format!("would read {network} through the network\n"));
     outputs.iter().map(output_as_text).chain(network).collect()
 }
 

@@ -47,7 +47,7 @@ fn show(progress: &Progress, total: u64, over: &Receiver<()>) {
             bar.set_length(total);
         }
         bar.set_position(phase.done);
-        if let Some((_, bytes)) = remote::traffic() {
+        if let Some(bytes) = remote::received() {
             bar.set_message(format!(", {} received", human_bytes(bytes)));
         }
         // no bytes are counted while an input is opened, unless a pipe is stored

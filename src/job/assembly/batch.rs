@@ -59,9 +59,6 @@ struct OpenInput<'a> {
 
 impl OpenInput<'_> {
     fn copy(&self, job: &Writing<'_>, takes: &[Take]) -> Result<(), Error> {
-        if job.is_counting() {
-            return job.count(&self.input, takes);
-        }
         job.copy_random(&self.input, self.bytes.as_ref(), takes)
     }
 }
@@ -108,9 +105,6 @@ impl Assembly<'_> {
         if self.is_of_one() {
             let takes = self.takes_of_one(to)?;
             let input = self.inputs.first();
-            if job.is_counting() {
-                return job.count(input, &takes);
-            }
             job.check(&takes)?;
             return job.copy_random(input, source_of(input)?.as_ref(), &takes);
         }

@@ -26,10 +26,10 @@ use std::slice;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::execute::{Announced, Progress};
+use crate::execute::Progress;
 use crate::input::{Input, Location};
 use crate::job::align::{MIN_BYTES, UnchangedRange};
-use crate::job::copy::{Writing, check_indices, count_requests, temporary_bytes};
+use crate::job::copy::{Writing, check_indices, network_bytes, temporary_bytes};
 use crate::job::copying::OutputRange;
 use crate::job::inputs::{InputRef, Inputs};
 use crate::job::overwrite;
@@ -343,14 +343,16 @@ impl<'a> Assembly<'a> {
         })
     }
 
-    /// The number of requests for the elements, where an input is remote. It is found by the steps
-    /// of the copy, so that inputs that the copy opens again are opened here, too.
-    pub(super) fn requests(&self, prepared: &Prepared) -> Result<Option<Announced>, Error> {
-        if !self.inputs.any_remote() {
-            return Ok(None);
+    /// About how many bytes of remote inputs are fetched.
+    pub(super) fn network_bytes(&self, prepared: &Prepared) -> Result<u64, Error> {
+        let mut bytes = 0;
+        if self.inputs.any_remote() {
+            self.each_input(&OutputRange::whole(prepared), &mut |input, takes| {
+                bytes += network_bytes(input, takes);
+                Ok(())
+            })?;
         }
-        let whole = OutputRange::whole(prepared);
-        count_requests(&prepared.output.options.workers, |job| self.copy_wanted(&whole, job))
+        Ok(bytes)
     }
 
     /// All files that any part reads, in order, and the names by which parts on other machines know

@@ -10,10 +10,10 @@ use super::by_name::wholes;
 use super::{Cuts, PartNames, SplitFault};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
-use crate::execute::{Announced, Conversion, Progress, Workers};
+use crate::execute::{Conversion, Progress, Workers};
 use crate::index::resolve::Selection;
 use crate::input::{Bytes, Input, Location, PartNaming, Transform};
-use crate::job::copy::{Writing, count_requests, forward};
+use crate::job::copy::{Writing, forward, network_bytes};
 use crate::job::select::{
     Choice, Select, all_indexed_alike, choices, leave_out_lacking, note_alike, select,
 };
@@ -418,27 +418,17 @@ impl Job for Split<'_> {
         (0..self.count).map(planned).collect()
     }
 
-    fn requests(&mut self) -> Result<Option<Announced>, Error> {
-        if !matches!(self.inputs[0].location, Location::Remote(_)) {
-            return Ok(None);
-        }
-        let batch = SeveralSinks::batch(self.count);
-        count_requests(self.options.to.workers(), |job| {
-            let mut first = 0;
-            while first < self.count {
-                let end = self.count.min(first.saturating_add(batch));
-                let mut takes = Vec::new();
-                for number in first..end {
-                    let (_, of_one) = self.part(number)?;
-                    // what lists choose is in scratch already
-                    let remote = of_one.into_iter().filter(|(source, _)| *source == 0);
-                    takes.extend(remote.map(|(_, take)| take));
-                }
-                job.count(&self.inputs[0], &takes)?;
-                first = end;
+    fn network_bytes(&mut self) -> Result<u64, Error> {
+        let mut bytes = 0;
+        if matches!(self.inputs[0].location, Location::Remote(_)) {
+            for number in 0..self.count {
+                // what lists choose is in scratch already
+                let remote = self.part(number)?.1.into_iter().filter(|(source, _)| *source == 0);
+                let takes = Vec::from_iter(remote.map(|(_, take)| take));
+                bytes += network_bytes(&self.inputs[0], &takes);
             }
-            Ok(())
-        })
+        }
+        Ok(bytes)
     }
 
     fn omissions(&self) -> Vec<Omission> {

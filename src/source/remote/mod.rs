@@ -9,8 +9,7 @@
 //! ```
 //!
 //! - Before a piece begins, `execute/feed.rs` asks it and the next pieces for the ranges that they need
-//!   (`Pieces::needs`), merges these ranges, and announces as many as the source has use for. A dry run counts the same
-//!   steps.
+//!   (`Pieces::needs`), merges these ranges, and announces as many as the source has use for.
 //! - *Needed* are the ranges of the selection in the order of the reads; ranges at most 128 KiB apart are joined, and
 //!   cut at the ends of files and after 2 MiB. `tests/remote/check.py` computes them with NumPy: besides its header, a
 //!   run makes at most 1.1 times as many requests, and reads at most 1.1 times as many bytes. The header takes one
@@ -54,12 +53,12 @@ pub use ahead::Ahead;
 #[cfg(feature = "remote")]
 pub use file::{open, open_all, version};
 #[cfg(feature = "remote")]
-pub use network::traffic;
+pub use network::received;
 pub use requests::{GAP, Merger, NEAR, REQUEST_BYTES};
 #[cfg(feature = "remote")]
 pub use stores::list;
 #[cfg(not(feature = "remote"))]
-pub use without::{Ahead, list, open, open_all, traffic, version};
+pub use without::{Ahead, list, open, open_all, received, version};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteError {
@@ -145,7 +144,7 @@ mod without {
         addresses.iter().map(|address| open(address, io)).collect()
     }
 
-    pub fn traffic() -> Option<(u64, u64)> {
+    pub fn received() -> Option<u64> {
         None
     }
 

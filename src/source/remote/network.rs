@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 use super::fetch::fetch;
 use super::requests::{NEAR, REQUEST_BYTES};
 use super::stores::{Located, patience};
-use super::wire::{Counters, Wire, locked};
+use super::wire::{Wire, locked};
 use super::{RemoteError, RemoteVersion};
 
 /// The memory for bytes that are on their way or not used yet, for all files together.
@@ -51,11 +51,10 @@ const TRAILS: usize = 8;
 /// The network of all open files, so that memory and requests have one bound.
 static OPEN: Mutex<Weak<Network>> = Mutex::new(Weak::new());
 
-/// The traffic since the first of the open files was opened: requests, and bytes of their responses.
-/// `None` while no remote file is open.
-pub fn traffic() -> Option<(u64, u64)> {
-    let counters = Arc::clone(&locked(&OPEN).upgrade()?.shared.counters);
-    Some((counters.requests.load(Ordering::Relaxed), counters.bytes.load(Ordering::Relaxed)))
+/// The bytes of responses since the first of the open files was opened. `None` while no remote file is open.
+pub fn received() -> Option<u64> {
+    let network = locked(&OPEN).upgrade()?;
+    Some(network.shared.received.load(Ordering::Relaxed))
 }
 
 pub(super) struct Network {
@@ -69,7 +68,8 @@ pub(super) struct Network {
 struct SharedState {
     state: Mutex<NetworkState>,
     news: Condvar,
-    counters: Arc<Counters>,
+    /// The bytes of all responses.
+    received: AtomicU64,
     runtime: Handle,
 }
 
@@ -166,15 +166,14 @@ impl Network {
                 runtime.shutdown_background();
             })
             .map_err(failed)?;
-        let counters = Arc::new(Counters::default());
         let shared = SharedState {
             state: Mutex::default(),
             news: Condvar::new(),
-            counters: Arc::clone(&counters),
+            received: AtomicU64::new(0),
             runtime: handle,
         };
         Ok(Network {
-            wire: Wire::new(counters, patience()?)?,
+            wire: Wire::new(patience()?)?,
             shared: Arc::new(shared),
             next_file: AtomicU64::new(0),
             _stop: stop,
@@ -199,7 +198,7 @@ impl Network {
     }
 
     pub(super) fn received(&self, bytes: u64) {
-        self.shared.counters.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.shared.received.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn open(
@@ -370,7 +369,7 @@ impl SharedState {
 
     /// Add bytes to a block; returns false if nobody wants them any more.
     fn receive(&self, key: BlockKey, bytes: &[u8]) -> bool {
-        self.counters.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.received.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         let mut state = self.lock();
         let Some(block) = state.blocks.get_mut(&key) else { return false };
         block.data.extend_from_slice(bytes);

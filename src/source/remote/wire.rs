@@ -1,10 +1,9 @@
-//! HTTP requests for the stores: one client for all, which counts them, and follows redirects only for URLs.
+//! HTTP requests for the stores: one client for all, which follows redirects only for URLs.
 //!
 //! A redirect is followed once, and remembered: later requests go to its target. Credentials for the first server
 //! (`HF_TOKEN`, a name and password in the address) are not sent to another one.
 
 use std::error::Error;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fmt, io};
@@ -27,12 +26,6 @@ const REDIRECTS: usize = 10;
 /// The only host that gets `HF_TOKEN`.
 const HUGGING_FACE: &str = "huggingface.co";
 
-#[derive(Debug, Default)]
-pub(super) struct Counters {
-    pub(super) requests: AtomicU64,
-    pub(super) bytes: AtomicU64,
-}
-
 /// Facts of a response that a store does not pass on. Each request for elements carries a note.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Note {
@@ -52,7 +45,6 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Clone)]
 pub(super) struct Wire {
     client: reqwest::Client,
-    counters: Arc<Counters>,
     target: Option<Arc<RequestTarget>>,
     /// The note for requests that cannot carry one.
     note: Option<SharedNote>,
@@ -74,7 +66,7 @@ impl fmt::Debug for Wire {
 
 impl Wire {
     /// A client for servers that may send nothing for `patience`.
-    pub(super) fn new(counters: Arc<Counters>, patience: Duration) -> Result<Wire, RemoteError> {
+    pub(super) fn new(patience: Duration) -> Result<Wire, RemoteError> {
         let failed = |error: &dyn fmt::Display| RemoteError::Configuration(error.to_string());
         let mut roots = rustls::RootCertStore::empty();
         // SSL_CERT_FILE and SSL_CERT_DIR, or the system's certificates; without any, TLS fails by itself
@@ -95,7 +87,7 @@ impl Wire {
             .user_agent(concat!("tslice/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| failed(&error.without_url()))?;
-        Ok(Wire { client, counters, target: None, note: None })
+        Ok(Wire { client, target: None, note: None })
     }
 
     /// This client, with a note for requests that carry none.
@@ -129,7 +121,6 @@ impl Wire {
     }
 
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        self.counters.requests.fetch_add(1, Ordering::Relaxed);
         let note: Option<SharedNote> = request.extensions().get().or(self.note.as_ref()).cloned();
         let answer = HttpService::call(&self.client, request).await.map_err(lasting)?;
         if lengths_differ(&answer) {
