@@ -182,7 +182,7 @@ def chosen_names(case, names, options):
         if not found[at]:
             raise Refused("no tensor is named")
     if not found[0] - found[1]:
-        raise Refused("leaves no tensor")
+        raise Refused("leaves out all chosen")
     return found[0] - found[1], found[1]
 
 

@@ -171,7 +171,7 @@ def union(case, inputs, options, wins, has_metadata):
         hit = {name for name in names for pattern in patterns if matches(name, pattern, names)}
         chosen = [(at, name) for at, name in chosen if (name in hit) == (flag == "-t")]
     if not chosen:
-        raise Refused("leaves no tensor")
+        raise Refused("leaves out all chosen")
     given, drop = given_metadata(case, options) if has_metadata else ({}, False)
     new = renamed(rng, inputs, chosen, options)
     placed, twice = {}, None
