@@ -105,8 +105,8 @@ impl Conversion {
             }
             Conversion::Cast(cast) => {
                 let rows = self.output_runs(&rows);
-                let places = PieceOffsets { read: None, written: at + rows.offset as u64 };
-                let mut converted = Buffer::take(spare, rows.bytes() as usize, places);
+                let offsets = PieceOffsets { read: None, written: at + rows.offset as u64 };
+                let mut converted = Buffer::take(spare, rows.bytes() as usize, offsets);
                 cast.run(&mut packed, &mut converted);
                 spare.push(packed);
                 (converted, rows)

@@ -251,7 +251,7 @@ pub(super) struct PieceOffsets {
 impl Buffer {
     /// A buffer of `len` bytes with any content, from the shortest spare buffer that is long enough, so that buffers
     /// for packed pieces do not become as long as buffers for converted ones.
-    pub(super) fn take(spare: &mut Vec<Buffer>, len: usize, places: PieceOffsets) -> Buffer {
+    pub(super) fn take(spare: &mut Vec<Buffer>, len: usize, offsets: PieceOffsets) -> Buffer {
         let needed = len + PAGE as usize + STEP;
         let lens = || spare.iter().map(|buffer| buffer.memory.len()).enumerate();
         let fitting = lens().filter(|(_, has)| *has >= needed).min_by_key(|(_, has)| *has);
@@ -260,7 +260,7 @@ impl Buffer {
         if memory.len() < needed {
             memory = vec![0; needed];
         }
-        let start = places.start(memory.as_ptr().addr());
+        let start = offsets.start(memory.as_ptr().addr());
         Buffer { memory, start, len }
     }
 }
@@ -310,8 +310,8 @@ pub fn run_forward(
     let mut spare = Vec::new();
     for number in 0..plan.pieces() {
         let piece = plan.piece(number);
-        let places = PieceOffsets { read: None, written: at + piece.output.offset as u64 };
-        let mut buffer = Buffer::take(&mut spare, piece.output.bytes() as usize, places);
+        let offsets = PieceOffsets { read: None, written: at + piece.output.offset as u64 };
+        let mut buffer = Buffer::take(&mut spare, piece.output.bytes() as usize, offsets);
         let mut rest = &mut buffer[..];
         for runs in &piece.input {
             let bounds = runs.file_bounds();
@@ -350,12 +350,12 @@ mod tests {
         let mut spare = Vec::new();
         for read in (0..PAGE).step_by(5) {
             for written in [0, 1, 16, 31, 128, 4095] {
-                let places = PieceOffsets { read: Some(read), written };
-                let buffer = Buffer::take(&mut spare, 1000, places);
+                let offsets = PieceOffsets { read: Some(read), written };
+                let buffer = Buffer::take(&mut spare, 1000, offsets);
                 let address = buffer.as_ptr().addr();
                 assert_eq!(buffer.len(), 1000);
-                assert!(!is_slow(read as usize, address), "{places:?}");
-                assert!(!is_slow(address, written as usize), "{places:?}");
+                assert!(!is_slow(read as usize, address), "{offsets:?}");
+                assert!(!is_slow(address, written as usize), "{offsets:?}");
                 spare = vec![buffer];
             }
         }

@@ -303,9 +303,9 @@ impl Run<'_> {
         let local = number - self.starts[index];
         let rows = transfer.pieces.output(local);
         let Transfer { source, pieces, conversion, at } = transfer;
-        let places =
+        let offsets =
             PieceOffsets { read: transfer.file_offset(&rows), written: at + rows.offset as u64 };
-        let mut bytes = Buffer::take(spare, rows.bytes() as usize, places);
+        let mut bytes = Buffer::take(spare, rows.bytes() as usize, offsets);
         pieces
             .fill(local, &mut ReadFrom { source: *source, scratch }, &mut bytes)
             .map_err(|error| ExecuteError::Fill { transfer: index, error })?;

@@ -308,8 +308,7 @@ impl<'a> Route<'a> {
             Route::Named { chunks, bytes, then } => {
                 let keep = || spool_sparse(source, chunks.as_ref(), workers, progress);
                 let spooled = progress.scratch.during(bytes, keep)?;
-                let laid = then.pieces(&ReadBy { source: spooled.as_ref(), ..*by })?;
-                Ok(RegionPieces { copied: laid.copied.or(Some(spooled)), ..laid })
+                pieces_of_spooled(then, spooled, by)
             }
             Route::Distributed { rows, distribution } => {
                 let (pieces, spooled) =
@@ -325,9 +324,18 @@ impl<'a> Route<'a> {
                 let keep = || spool_pieces(&Vec::from_iter(sourced), workers, progress);
                 let spooled = progress.scratch.during(bytes, keep)?;
                 drop(opened);
-                let laid = then.pieces(&ReadBy { source: spooled.as_ref(), ..*by })?;
-                Ok(RegionPieces { copied: laid.copied.or(Some(spooled)), ..laid })
+                pieces_of_spooled(then, spooled, by)
             }
         }
     }
+}
+
+/// The pieces of a region that reads the scratch file `spooled`.
+fn pieces_of_spooled<'a>(
+    region: &'a dyn Region,
+    spooled: Box<dyn Source>,
+    by: &ReadBy<'_>,
+) -> Result<RegionPieces<'a>, ExecuteError> {
+    let read = region.pieces(&ReadBy { source: spooled.as_ref(), ..*by })?;
+    Ok(RegionPieces { copied: read.copied.or(Some(spooled)), ..read })
 }

@@ -101,7 +101,7 @@ struct ParsedHeader {
     /// The tensors in the order of the JSON.
     tensors: Tensors,
     /// The first faulty tensor, in the order of the data.
-    misfit: Option<FaultyTensor>,
+    faulty: Option<FaultyTensor>,
 }
 
 /// A faulty tensor.
@@ -128,9 +128,9 @@ impl ParsedHeader {
             Err(error) => {
                 let name = brief(name);
                 let data_offsets = info.data_offsets;
-                let first = self.misfit.as_ref().map(|misfit| misfit.data_offsets);
+                let first = self.faulty.as_ref().map(|faulty| faulty.data_offsets);
                 if first.is_none_or(|first| data_offsets < first) {
-                    self.misfit = Some(FaultyTensor { name, data_offsets, error });
+                    self.faulty = Some(FaultyTensor { name, data_offsets, error });
                 }
                 self.tensors.take_back();
             }
@@ -164,7 +164,7 @@ impl ParsedHeader {
 
     /// The tensors in the order of their bytes, which must be contiguous.
     fn contents(self) -> Result<Contents, SafetensorsError> {
-        let ParsedHeader { header_len, metadata, mut tensors, misfit } = self;
+        let ParsedHeader { header_len, metadata, mut tensors, faulty } = self;
         if let Some(name) = first_repeated(tensors.names().flatten()) {
             return Err(SafetensorsError::DuplicateName(brief(name)));
         }
@@ -175,7 +175,7 @@ impl ParsedHeader {
             let data = tensor.data();
             let begin = data.start - header_len;
             let end = data.end - header_len;
-            if misfit.as_ref().is_some_and(|misfit| misfit.data_offsets <= (begin, end)) {
+            if faulty.as_ref().is_some_and(|faulty| faulty.data_offsets <= (begin, end)) {
                 break;
             }
             if begin > data_len {
@@ -188,7 +188,7 @@ impl ParsedHeader {
             }
             data_len = end;
         }
-        if let Some(FaultyTensor { name, data_offsets: (begin, _), error }) = misfit {
+        if let Some(FaultyTensor { name, data_offsets: (begin, _), error }) = faulty {
             let hole = begin > data_len;
             let hole = hole.then_some(SafetensorsError::Hole(data_len, begin, name));
             return Err(hole.unwrap_or(error));
