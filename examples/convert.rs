@@ -2,7 +2,7 @@
 //!
 //! `cargo run --example convert -- model.safetensors bfloat16 model.gguf`
 
-use tslice::{Casting, DType, Error, Scalar, Slice};
+use tslice::{Casting, DType, Error, Scalar, Slice, WriteOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
@@ -24,5 +24,5 @@ pub(crate) fn convert(input: &str, dtype: &str, output: &str) -> Result<(), Erro
             _ => tensor.all(),
         });
     }
-    tslice::merge(&slices).write(output)
+    tslice::write_merged(output, &slices, &WriteOptions::default())
 }

@@ -29,5 +29,5 @@ pub(crate) fn join(
     let slices = slices.collect::<Result<Vec<_>, Error>>()?;
     let all: u64 = slices.iter().map(|slice| slice.nbytes()).sum();
     let options = WriteOptions::default().progress(move |written| show(written * 100 / all.max(1)));
-    tslice::concatenate(&slices, 0).write_with(output, &options)
+    tslice::write_concatenated(output, &slices, 0, &options)
 }

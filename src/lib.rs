@@ -52,9 +52,10 @@
 //!
 //! let a = tslice::open("a.npy")?.only()?.all();
 //! let b = tslice::open("b.npy")?.only()?.slice("[10:]")?;
-//! tslice::concatenate(&[a.clone(), b], 0).write("both.npy")?;
+//! tslice::write_concatenated("both.npy", &[a.clone(), b], 0, &Default::default())?;
 //! tslice::write_all("a-{}.npy", &a.split(0, &Cuts::Parts(4))?, &Default::default())?;
-//! tslice::merge(&[a, tslice::open("c.npy")?.only()?.all()]).write("both.safetensors")?;
+//! let tensors = [a, tslice::open("c.npy")?.only()?.all()];
+//! tslice::write_merged("both.safetensors", &tensors, &Default::default())?;
 //!
 //! let target = tslice::open("target.npy")?.only()?;
 //! target.edit("[..., -1]")?.fill(0)?.in_place()?;
@@ -140,9 +141,9 @@ pub use gather::{GatherError, Options as GatherOptions, OutOfRange};
 #[cfg(feature = "ndarray")]
 pub use handle::tensor_of;
 pub use handle::{
-    Change, ELLIPSIS, Editable, Element, HeldFault, IntoIndex, JoinedSlices, LoadedTensor,
-    NEW_AXIS, ReadChunks, ReadFault, Slice, Tensor, TensorFile, concatenate, merge,
-    open_file as open, save, stack, step, tensor, write_all,
+    Change, ELLIPSIS, Editable, Element, HeldFault, IntoIndex, LoadedTensor, NEW_AXIS, ReadChunks,
+    ReadFault, Slice, Tensor, TensorFile, open_file as open, save, step, tensor, write_all,
+    write_concatenated, write_merged, write_stacked,
 };
 pub use index::numpy::{ParseError, parse as parse_index};
 pub use index::resolve::ResolveError;

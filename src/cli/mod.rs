@@ -41,12 +41,11 @@ fn run_command(args: impl Iterator<Item = OsString>) -> Result<Exit, Failure> {
     if args.iter().take_while(|word| *word != "--").any(|word| word == "--json") {
         report::fail_in_json();
     }
-    let outcome = match args::parse(&args) {
+    match args::parse(&args) {
         Ok(command) => commands::run(&command),
         Err(error) => report::misuse(&error, &args)
             .and_then(|what| report::print_raw(&args::text_of(what, &args)).map(|()| Exit::Done)),
-    };
-    outcome.map_err(|failure| report::with_blanks(failure, &args))
+    }
 }
 
 /// End as a program does that writes to a pipe nobody reads: silently.

@@ -2,7 +2,7 @@
 
 use std::fmt::{Debug, Formatter, Result};
 
-use super::{Change, Editable, JoinedSlices, ReadChunks, Slice, Tensor, TensorFile};
+use super::{Change, Editable, ReadChunks, Slice, Tensor, TensorFile};
 use crate::error::FileName;
 
 macro_rules! debug {
@@ -28,7 +28,6 @@ debug! {
     Slice: |it| tensor = &it.tensor, dtype = it.dtype(), shape = &it.shape();
     Editable: |it| tensor = &it.tensor, index = &it.index;
     Change: |it| tensor = &it.tensor;
-    JoinedSlices<'_>: |it| slices = &it.slices;
 }
 
 impl<T> Debug for ReadChunks<T> {

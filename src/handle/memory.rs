@@ -33,7 +33,8 @@ use crate::tensor::{TensorInfo, Tensors};
 /// # let path = |name: &str| folder.path().join(name);
 /// let weight = tslice::tensor("weight", &[2, 2], vec![1f32, 2.0, 3.0, 4.0])?;
 /// let steps = tslice::tensor("steps", &[], vec![7i64])?;
-/// tslice::merge(&[weight.all(), steps.all()]).write(path("model.safetensors"))?;
+/// let both = [weight.all(), steps.all()];
+/// tslice::write_merged(path("model.safetensors"), &both, &Default::default())?;
 ///
 /// let target = tslice::open(path("model.safetensors"))?.tensor("weight")?;
 /// let value = tslice::tensor("", &[2], vec![8f32, 9.0])?;
@@ -191,7 +192,7 @@ mod tests {
         assert_eq!(last.read::<i16>().unwrap(), [3, 6]);
         assert_eq!(tensor.take([1, 1], 0).unwrap().read::<i16>().unwrap(), [4, 5, 6, 4, 5, 6]);
         let slices = [tensor.all(), tensor.slice("[::-1]").unwrap()];
-        crate::handle::concatenate(&slices, 1).write(&path).unwrap();
+        crate::handle::write_concatenated(&path, &slices, 1, &WriteOptions::default()).unwrap();
         let both = crate::handle::open_file(&path).unwrap().only().unwrap();
         let expected = [1, 2, 3, 4, 5, 6, 4, 5, 6, 1, 2, 3];
         assert_eq!(both.all().read::<i16>().unwrap(), expected);

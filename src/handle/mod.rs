@@ -21,7 +21,7 @@ pub use index::{ELLIPSIS, IntoIndex, NEW_AXIS, step};
 pub use memory::tensor_of;
 pub use memory::{HeldFault, save, tensor};
 pub use read::{Element, LoadedTensor, ReadChunks, ReadFault};
-pub use slice::{JoinedSlices, Slice, concatenate, merge, stack, write_all};
+pub use slice::{Slice, write_all, write_concatenated, write_merged, write_stacked};
 
 /// The output at a path, with options that its format has.
 fn output_at(path: &Path, options: &WriteOptions) -> Result<Output, Error> {

@@ -433,23 +433,9 @@ impl Slice {
     }
 }
 
-/// Slices to be written to one file. Nothing of them has been read.
-pub struct JoinedSlices<'a> {
-    pub(super) slices: &'a [Slice],
-    combined: Combined,
-}
-
-enum Combined {
-    /// One tensor, in which the slices are side by side.
-    Joined {
-        axis: i64,
-        along: Along,
-    },
-    Merged,
-}
-
-/// NumPy's `concatenate`: slices joined along an axis that they have; a negative one counts from the end.
-/// The shapes must agree on all other axes, and the dtypes be one, byte order aside.
+/// NumPy's `concatenate`, written to a new file, whose name gives the format: slices joined along an axis that they
+/// have; a negative one counts from the end. The shapes must agree on all other axes, and the dtypes be one, byte
+/// order aside. The file appears when it is complete.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -458,28 +444,46 @@ enum Combined {
 /// # tslice::tensor("", &[2, 2], vec![5u8, 6, 7, 8])?.all().write(path("b.npy"))?;
 /// let a = tslice::open(path("a.npy"))?.only()?.all();
 /// let b = tslice::open(path("b.npy"))?.only()?.slice("[1:]")?;
-/// tslice::concatenate(&[a, b], 0).write(path("both.npy"))?;
+/// tslice::write_concatenated(path("both.npy"), &[a, b], 0, &Default::default())?;
 /// let both = tslice::open(path("both.npy"))?.only()?.all();
 /// assert_eq!((both.shape(), both.read::<u8>()?), (&[3, 2][..], vec![1, 2, 3, 4, 7, 8]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn concatenate(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
-    JoinedSlices { slices, combined: Combined::Joined { axis, along: Along::Existing } }
+///
+/// # Errors
+/// [`JoinFault`](crate::job::JoinFault) for slices that do not fit together; those of [`Slice::write_with`].
+pub fn write_concatenated(
+    path: impl AsRef<Path>,
+    slices: &[Slice],
+    axis: i64,
+    options: &WriteOptions,
+) -> Result<(), Error> {
+    let output = output_at(path.as_ref(), options)?;
+    join_slices(&held(slices, options)?, axis, Along::Existing, &output)
 }
 
-/// NumPy's `stack`: slices of one shape joined along a new axis; a negative one counts from the end.
+/// NumPy's `stack`, written to a new file as by [`write_concatenated`]: slices of one shape joined along a new axis.
 ///
 /// ```no_run
 /// let frames = ["0.npy", "1.npy"].map(|path| Ok(tslice::open(path)?.only()?.all()));
 /// let frames: Vec<_> = frames.into_iter().collect::<Result<_, tslice::Error>>()?;
-/// tslice::stack(&frames, 0).write("frames.npy")?;
+/// tslice::write_stacked("frames.npy", &frames, 0, &Default::default())?;
 /// # Ok::<(), tslice::Error>(())
 /// ```
-pub fn stack(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
-    JoinedSlices { slices, combined: Combined::Joined { axis, along: Along::New } }
+///
+/// # Errors
+/// As [`write_concatenated`].
+pub fn write_stacked(
+    path: impl AsRef<Path>,
+    slices: &[Slice],
+    axis: i64,
+    options: &WriteOptions,
+) -> Result<(), Error> {
+    let output = output_at(path.as_ref(), options)?;
+    join_slices(&held(slices, options)?, axis, Along::New, &output)
 }
 
-/// Slices as the tensors of one file, in their order, each with the name of its tensor
+/// Write slices as the tensors of one new file, in their order, each with the name of its tensor
 /// ([`Slice::named`] gives it another one) or the stem of its file. A folder (`"model/"`) is written in shards of
 /// [`WriteOptions::shard_size`]. Of the metadata of all files the output has the union.
 ///
@@ -490,7 +494,8 @@ pub fn stack(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
 /// use tslice::{Casting, Slice, WriteOptions};
 ///
 /// let a = tslice::open(path("a.npy"))?.only()?;
-/// tslice::merge(&[a.all(), a.slice(1)?.named("last")]).write(path("both.safetensors"))?;
+/// let slices = [a.all(), a.slice(1)?.named("last")];
+/// tslice::write_merged(path("both.safetensors"), &slices, &WriteOptions::default())?;
 ///
 /// // a checkpoint to bfloat16, in shards
 /// let file = tslice::open(path("both.safetensors"))?;
@@ -498,48 +503,30 @@ pub fn stack(slices: &[Slice], axis: i64) -> JoinedSlices<'_> {
 /// let cast = |tensor: tslice::Tensor| tensor.all().cast(&bf16, Casting::SameKind);
 /// let tensors: Vec<Slice> = file.tensors().map(cast).collect::<Result<_, _>>()?;
 /// let shards = WriteOptions::default().shard_size(5_000_000_000);
-/// tslice::merge(&tensors).write_with(path("model/"), &shards)?;
+/// tslice::write_merged(path("model/"), &tensors, &shards)?;
 /// assert_eq!(tslice::open(path("model/"))?.tensors().count(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn merge(slices: &[Slice]) -> JoinedSlices<'_> {
-    JoinedSlices { slices, combined: Combined::Merged }
+///
+/// # Errors
+/// [`MergeFault`](crate::job::MergeFault) for two of one name; those of [`Slice::write_with`].
+pub fn write_merged(
+    path: impl AsRef<Path>,
+    slices: &[Slice],
+    options: &WriteOptions,
+) -> Result<(), Error> {
+    let output = output_at(path.as_ref(), options)?;
+    merge_slices(&held(slices, options)?, &output)
 }
 
-impl JoinedSlices<'_> {
-    /// Write all slices to a new file, whose name gives the format. The file appears when it is
-    /// complete.
-    ///
-    /// # Errors
-    ///
-    /// [`JoinFault`](crate::job::JoinFault) for slices that do not fit together,
-    /// [`MergeFault`](crate::job::MergeFault) for two of one name; the errors of [`Slice::write`].
-    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.write_with(path, &WriteOptions::default())
-    }
-
-    /// Write all slices with options: another format, a file that is replaced, a name.
-    ///
-    /// # Errors
-    ///
-    /// As [`write`](JoinedSlices::write), and options that do not apply to the format.
-    pub fn write_with(&self, path: impl AsRef<Path>, options: &WriteOptions) -> Result<(), Error> {
-        let output = output_at(path.as_ref(), options)?;
-        let slices = self.slices.iter().map(|slice| slice.held(options.order));
-        let slices: Vec<_> = slices.collect::<Result<_, _>>()?;
-        match self.combined {
-            Combined::Joined { axis, along } => join_slices(&slices, axis, along, &output),
-            Combined::Merged => merge_slices(&slices, &output),
-        }
-    }
-}
-
-impl Slice {
-    fn held(&self, order: Order) -> Result<HeldSlice<'_>, Error> {
-        let input = &self.tensor.file.input;
-        let region = self.region(order).map_err(|cause| self.failed(cause))?;
-        Ok(HeldSlice { input, tensor: self.tensor.info(), change: self.change(), region })
-    }
+/// What the slices take, in the memory order of an output.
+fn held<'a>(slices: &'a [Slice], options: &WriteOptions) -> Result<Vec<HeldSlice<'a>>, Error> {
+    let held = slices.iter().map(|slice| {
+        let input = &slice.tensor.file.input;
+        let region = slice.region(options.order).map_err(|cause| slice.failed(cause))?;
+        Ok(HeldSlice { input, tensor: slice.tensor.info(), change: slice.change(), region })
+    });
+    held.collect()
 }
 
 /// Write each slice to a file of its own, whose number from 0 stands where `pattern` has `{}`, or `{:04}`

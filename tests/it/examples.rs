@@ -260,7 +260,6 @@ fn handles_say_what_they_are() {
         format!("{file:?}"),
         format!("{:?}", embed.edit(0).unwrap()),
         format!("{:?}", embed.edit(0).unwrap().fill(0).unwrap()),
-        format!("{:?}", tslice::concatenate(&[slice], 0)),
         format!("{:?}", embed.all().read_chunks::<f32>(0, 2).unwrap()),
     ] {
         assert!(!shown.is_empty());

@@ -8,7 +8,8 @@ use tslice::{
     Casting, Cuts, DType, EditFault, Endian, Error, IndexTensor, JoinFault, MergeFault, Order,
 };
 use tslice::{
-    ELLIPSIS, NEW_AXIS, ReadFault, Scalar, Slice, WriteOptions, concatenate, stack, step,
+    ELLIPSIS, NEW_AXIS, ReadFault, Scalar, Slice, WriteOptions, step, write_concatenated,
+    write_merged, write_stacked,
 };
 
 use crate::inputs::{F32, I32, I64, U8, floats, integers, write_npy, write_safetensors};
@@ -52,24 +53,24 @@ fn slices_are_joined_as_by_concat_and_stack() {
     let out = dir.path().join("mine.npy");
     let force = WriteOptions::default().force(true);
     let [a, b, big] = ["a.npy", "b.npy", "big.npy"].map(|name| slice(&dir, name, ""));
-    concatenate(&[a.clone(), b.clone()], 0).write(&out).unwrap();
+    write_concatenated(&out, &[a.clone(), b.clone()], 0, &WriteOptions::default()).unwrap();
     same(&dir, "mine.npy", &["concat", "a.npy", "b.npy"]);
     for axis in [0, 1, -1] {
         let text = axis.to_string();
-        concatenate(&[a.clone(), big.clone(), a.clone()], axis).write_with(&out, &force).unwrap();
+        write_concatenated(&out, &[a.clone(), big.clone(), a.clone()], axis, &force).unwrap();
         same(&dir, "mine.npy", &["concat", "a.npy", "big.npy", "a.npy", "--axis", &text]);
-        stack(&[big.clone(), a.clone()], axis).write_with(&out, &force).unwrap();
+        write_stacked(&out, &[big.clone(), a.clone()], axis, &force).unwrap();
         same(&dir, "mine.npy", &["stack", "big.npy", "a.npy", "--axis", &text]);
     }
     let fortran = force.clone().order(Order::F);
-    concatenate(&[a.clone(), big.clone()], 1).write_with(&out, &fortran).unwrap();
+    write_concatenated(&out, &[a.clone(), big.clone()], 1, &fortran).unwrap();
     same(&dir, "mine.npy", &["concat", "a.npy", "big.npy", "--axis", "1", "--order", "F"]);
     // lists, and an output that takes bytes in order only
     let [x, y] = ["a.npy", "big.npy"].map(|name| slice(&dir, name, "[[2, 0], ::-1]"));
-    concatenate(&[x.clone(), y.clone()], 1).write_with(&out, &force).unwrap();
+    write_concatenated(&out, &[x.clone(), y.clone()], 1, &force).unwrap();
     let listed = ["concat", "a.npy", "big.npy", "--axis", "1", "--index", "[[2, 0], ::-1]"];
     same(&dir, "mine.npy", &listed);
-    concatenate(&[x, y], 1).write(dir.path().join("mine.csv")).unwrap();
+    write_concatenated(dir.path().join("mine.csv"), &[x, y], 1, &WriteOptions::default()).unwrap();
     let args = [&listed[..], &["-o", "theirs.csv"]].concat();
     tslice(dir.path(), &args).assert().success();
     let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
@@ -85,11 +86,12 @@ fn slices_of_any_kind_are_joined() {
     let column = slice(&dir, "column.npy", "[:3]").cast(&F32, Casting::Safe).unwrap();
     let gathered = tslice::open(dir.path().join("a.npy")).unwrap().only().unwrap();
     let gathered = gathered.take([2, 0], 1).unwrap();
-    concatenate(
+    write_concatenated(
+        &out,
         &[column.clone(), turned, gathered.split(0, &Cuts::At(vec![3])).unwrap()[0].clone()],
         1,
+        &WriteOptions::default(),
     )
-    .write(&out)
     .unwrap();
     let all: Vec<f32> = slice(&dir, "mine.npy", "").read().unwrap();
     let expected = [1.0, 3.0, 6.0, 2.0, 0.0, 2.0, 4.0, 7.0, 5.0, 3.0, 3.0, 5.0, 8.0, 8.0, 6.0];
@@ -103,11 +105,14 @@ fn slices_that_do_not_fit_are_refused() {
     let fault =
         |result: Result<(), Error>| result.unwrap_err().cause.downcast::<JoinFault>().unwrap();
     let [a, b, column] = ["a.npy", "b.npy", "column.npy"].map(|name| slice(&dir, name, ""));
-    let misfit = fault(concatenate(&[a.clone(), b], 1).write(&out));
+    let misfit = fault(write_concatenated(&out, &[a.clone(), b], 1, &WriteOptions::default()));
     assert!(matches!(misfit, JoinFault::Shape { number: 1, .. }), "{misfit}");
-    let misfit = fault(concatenate(&[a, column], 1).write(&out));
+    let misfit = fault(write_concatenated(&out, &[a, column], 1, &WriteOptions::default()));
     assert!(matches!(misfit, JoinFault::DType { number: 1, .. }), "{misfit}");
-    assert!(matches!(fault(concatenate(&[], 0).write(&out)), JoinFault::Nothing));
+    assert!(matches!(
+        fault(write_concatenated(&out, &[], 0, &WriteOptions::default())),
+        JoinFault::Nothing
+    ));
     assert!(!out.exists());
 }
 
@@ -324,14 +329,14 @@ fn slices_are_merged_as_by_merge() {
     let [a, b, big] = ["a.npy", "b.npy", "big.npy"].map(|name| slice(&dir, name, ""));
     let force = WriteOptions::default().force(true);
     let all = [a.clone(), b.clone(), big.clone()];
-    tslice::merge(&all).write(path("mine.safetensors")).unwrap();
+    write_merged(path("mine.safetensors"), &all, &WriteOptions::default()).unwrap();
     let inputs = ["merge", "a.npy", "b.npy", "big.npy"];
     same_as(&dir, "mine.safetensors", "theirs.safetensors", &inputs);
-    tslice::merge(&all).write(path("mine.npz")).unwrap();
+    write_merged(path("mine.npz"), &all, &WriteOptions::default()).unwrap();
     same_as(&dir, "mine.npz", "theirs.npz", &inputs);
     let bf16 = tslice::parse_dtype("bfloat16").unwrap();
     let cast = all.clone().map(|slice| slice.cast(&bf16, Casting::SameKind).unwrap());
-    tslice::merge(&cast).write_with(path("mine/"), &force.shard_size(40)).unwrap();
+    write_merged(path("mine/"), &cast, &force.shard_size(40)).unwrap();
     let args =
         [&inputs[..], &["--cast", "bfloat16", "--shard-size", "40", "-o", "theirs/"]].concat();
     tslice(dir.path(), &args).assert().success();
@@ -347,16 +352,17 @@ fn slices_are_merged_as_by_merge() {
         assert!(read("mine") == read("theirs"), "{name:?}");
     }
     // of one name, renamed, and where one tensor is held
-    let twice = tslice::merge(&[a.clone(), a.clone()]).write(path("twice.npz")).unwrap_err();
+    let twice = write_merged(path("twice.npz"), &[a.clone(), a.clone()], &WriteOptions::default())
+        .unwrap_err();
     assert!(matches!(twice.cause.downcast_ref(), Some(MergeFault::Twice { .. })), "{twice}");
     let parts = [a.slice(0).unwrap().named("first"), a.slice("[[3, 1]]").unwrap()];
-    tslice::merge(&parts).write(path("parts.safetensors")).unwrap();
+    write_merged(path("parts.safetensors"), &parts, &WriteOptions::default()).unwrap();
     let parts = tslice::open(path("parts.safetensors")).unwrap();
     let read = |name: &str| parts.tensor(name).unwrap().all().read::<f32>().unwrap();
     assert_eq!(read("first"), [0.0, 1.0, 2.0]);
     assert_eq!(read("a"), [9.0, 10.0, 11.0, 3.0, 4.0, 5.0]);
-    assert!(tslice::merge(&all).write(path("several.npy")).is_err());
-    assert!(tslice::merge(&[]).write(path("none.npz")).is_err());
+    assert!(write_merged(path("several.npy"), &all, &WriteOptions::default()).is_err());
+    assert!(write_merged(path("none.npz"), &[], &WriteOptions::default()).is_err());
 }
 
 /// The index of the first position along an axis.
@@ -417,7 +423,9 @@ fn errors_name_the_file() {
     let out = dir.path().join("out.xyz");
     let named = format!("{}: ", out.display());
     let slices = [a.all()];
-    for error in [a.all().write(&out), concatenate(&slices, 0).write(&out)] {
+    for error in
+        [a.all().write(&out), write_concatenated(&out, &slices, 0, &WriteOptions::default())]
+    {
         assert!(error.unwrap_err().to_string().starts_with(&named));
     }
 }

@@ -16,7 +16,7 @@ use super::info::InfoArgs;
 use super::join::JoinArgs;
 use super::manual;
 use super::merge::MergeArgs;
-use super::normalize::{PartedList, SLICE, insert_slice, normalize, parted_list};
+use super::normalize::{SLICE, normalize, parted_list};
 use super::scatter::ScatterArgs;
 use super::slice::SliceArgs;
 use super::split::SplitArgs;
@@ -174,9 +174,10 @@ pub(crate) enum Shell {
 /// Parse a command line, program name first. `Err` also has what to print instead of work: the
 /// help, or the version.
 pub(crate) fn parse(args: &[OsString]) -> Result<Command, clap::Error> {
-    match parse_alone(args) {
-        Some(command) => Ok(command),
-        None => parse_by_all(args),
+    let command = parse_alone(args).map_or_else(|| parse_by_all(args), Ok)?;
+    match parted_list(args) {
+        None => Ok(command),
+        Some(_) => Err(clap::Error::new(ErrorKind::UnknownArgument)),
     }
 }
 
@@ -224,9 +225,6 @@ fn parse_alone(args: &[OsString]) -> Option<Command> {
         None => return None,
     };
     let subcommand = (*arguments)?(clap::Command::new(*name));
-    if parted_list(&subcommand, &args[if named.is_some() { 2 } else { 1 }..]).is_some() {
-        return None;
-    }
     let definition = clap::Command::new("tslice").subcommand(subcommand);
     let args = normalize(&definition, args.iter().cloned());
     // never dropped: to free all of it one by one takes as long as to parse a line by it
@@ -244,19 +242,8 @@ fn parse_by_all(args: &[OsString]) -> Result<Command, clap::Error> {
         return Err(clap::Error::new(ErrorKind::InvalidSubcommand));
     }
     let cli = Cli::try_parse_from(normalize(&definition, args.iter().cloned()))?;
-    if parted_list_of(&definition, args).is_some() {
-        return Err(clap::Error::new(ErrorKind::UnknownArgument));
-    }
     let missing = || Cli::command().error(ErrorKind::MissingSubcommand, "an input is needed");
     cli.command.ok_or_else(missing)
-}
-
-/// Find a list with blanks in a command line, program name first.
-pub(crate) fn parted_list_of(definition: &clap::Command, args: &[OsString]) -> Option<PartedList> {
-    let mut args = args.to_vec();
-    insert_slice(definition, &mut args);
-    let command = definition.find_subcommand(args.get(1)?)?;
-    parted_list(command, &args[2..])
 }
 
 /// Whether the first word looks like a command, and there is no such file either.

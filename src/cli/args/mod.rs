@@ -21,7 +21,7 @@ mod split;
 mod view;
 
 pub(crate) use assign::AssignArgs;
-pub(crate) use cli::{COMMANDS, Command, Shell, TopicArgs, parse, parted_list_of};
+pub(crate) use cli::{COMMANDS, Command, Shell, TopicArgs, parse};
 pub(crate) use diff::DiffArgs;
 pub(crate) use edit::EditArgs;
 pub(crate) use explain::ExplainArgs;
@@ -31,7 +31,7 @@ pub(crate) use info::{InfoArgs, InfoColumn};
 pub(crate) use input::{CheckpointArgs, InputArgs};
 pub(crate) use join::{InputsArgs, JoinArgs};
 pub(crate) use merge::MergeArgs;
-pub(crate) use normalize::{PartedList, SLICE, insert_slice, normalize, unquoted};
+pub(crate) use normalize::{PartedList, SLICE, insert_slice, normalize, parted_list, unquoted};
 pub(crate) use output::{FormatArgs, Lengths, MetadataArg, MetadataArgs, OutputArgs};
 pub(crate) use parsers::{AxisArg, Part, PartArg};
 pub(crate) use scatter::ScatterArgs;

@@ -10,78 +10,39 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use tslice::formats::outputs;
 
-use super::failure::{Failure, quoted};
+use super::failure::Failure;
 use super::peers;
-use crate::cli::args::{COMMANDS, HelpOrVersion, PartedList, command, parted_list_of, unquoted};
+use crate::cli::args::{
+    COMMANDS, HelpOrVersion, PartedList, SLICE, command, parted_list, unquoted,
+};
 
-/// Word clap's error about `args` (program name first), and guess what was meant: a command, an
-/// index that the shell took apart, a file whose name begins with a dash. `Ok` if it is not an
-/// error, but help or version were asked for.
+/// Word clap's error about `args` (program name first), and guess what was meant: a command, a list or an index
+/// that the shell took apart. `Ok` if it is not an error, but help or version were asked for.
 pub(crate) fn failure(error: &clap::Error, args: &[OsString]) -> Result<HelpOrVersion, Failure> {
-    let words = || args.iter().skip(1).filter_map(|word| word.to_str());
-    if let (true, Some(list)) = (error.use_stderr(), parted_list_of(&command(), args)) {
-        return Err(blanks(&list));
-    }
     match error.kind() {
         ErrorKind::DisplayHelp => return Ok(HelpOrVersion::Help),
         ErrorKind::DisplayVersion => return Ok(HelpOrVersion::Version),
-        ErrorKind::InvalidSubcommand => return Err(unknown_command(args)),
         _ => {}
     }
-    let typed = || texts_of(error, ContextKind::InvalidArg).concat();
-    if let (ErrorKind::UnknownArgument, Some(index)) = (error.kind(), unquoted(words())) {
-        return Err(unexpected(&typed()).hint(quote(&index)));
+    if let Some(PartedList { typed, hint }) = parted_list(args) {
+        let failure = Failure::usage(format_args!("{typed}: a list must not contain blanks"));
+        return Err(failure.hint_if((!hint.is_empty()).then_some(hint)));
     }
-    let behind = words().skip_while(|word| *word != "--").skip(1);
-    if error.kind() == ErrorKind::UnknownArgument
-        && let Some(file) = behind.clone().find(|word| is_dashed_file(word))
-        && behind.clone().any(|word| word == typed())
-    {
-        let name = quoted(&format!("./{file}"));
-        return Err(unexpected(&typed())
-            .hint(format_args!("after -- there are no flags; name the file {name}")));
-    }
-    let mut flags = words().take_while(|word| *word != "--").filter(|word| word.len() > 2);
-    match flags.find(|word| is_dashed_file(word)) {
-        Some(file) => Err(dashed(file)),
-        None => Err(of_clap(error, args)),
-    }
-}
-
-/// The error of a list typed with blanks, whose rest was taken for an index.
-fn blanks(list: &PartedList) -> Failure {
-    let PartedList { flag, word, whole, is_index } = list;
-    let list = whole.as_ref().map(|whole| format!("a list is written {whole}"));
-    let index = is_index.then(|| format!("an index here in brackets, '[{}]'", word.trim()));
-    let hint = [list, index].into_iter().flatten().collect::<Vec<_>>().join("; ");
-    let failure = Failure::usage(format_args!("{flag} {word}: a list must not contain blanks"));
-    failure.hint_if((!hint.is_empty()).then_some(hint))
+    let index = unquoted(args.iter().skip(1).filter_map(|word| word.to_str()));
+    Err(match (error.kind(), index) {
+        (ErrorKind::InvalidSubcommand, _) => unknown_command(args),
+        (ErrorKind::UnknownArgument, Some(index)) => {
+            unexpected(&texts_of(error, ContextKind::InvalidArg).concat()).hint(quote(&index))
+        }
+        _ => with_hint(worded(error), error, args),
+    })
 }
 
 fn unexpected(argument: &str) -> Failure {
     Failure::usage(format_args!("unexpected argument '{argument}'"))
 }
 
-fn is_dashed_file(word: &str) -> bool {
-    word.starts_with('-') && Path::new(word).symlink_metadata().is_ok()
-}
-
-fn dashed(file: &str) -> Failure {
-    unexpected(file).hint(format_args!(
-        "a file whose name begins with a dash is reached as {}",
-        quoted(&format!("./{file}"))
-    ))
-}
-
-fn of_clap(error: &clap::Error, line: &[OsString]) -> Failure {
-    let typed = texts_of(error, ContextKind::InvalidArg).concat();
-    if error.kind() == ErrorKind::UnknownArgument && is_dashed_file(&typed) {
-        return dashed(&typed);
-    }
-    with_hint(worded(error, line), error, line)
-}
-
-fn worded(error: &clap::Error, line: &[OsString]) -> Failure {
+fn worded(error: &clap::Error) -> Failure {
     let typed = texts_of(error, ContextKind::InvalidArg);
     let args = shown(&typed);
     let arg = match args.join(" and ") {
@@ -93,11 +54,7 @@ fn worded(error: &clap::Error, line: &[OsString]) -> Failure {
         ErrorKind::UnknownArgument => misplaced(unexpected(&typed.concat()), &typed.concat()),
         ErrorKind::MissingRequiredArgument => {
             let be = if args.len() == 1 { "is" } else { "are" };
-            let is_in = |command: &str| line.get(1).is_some_and(|word| word == command);
-            let values = "--stats prints statistics, `tslice INPUT --to json` the values";
-            let is_json = || line.iter().any(|word| word == "--json");
-            let hint = (is_in("view") && is_json()).then_some(values);
-            Failure::usage(format_args!("{arg} {be} missing")).hint_if(hint)
+            Failure::usage(format_args!("{arg} {be} missing"))
         }
         ErrorKind::ArgumentConflict => match shown(&texts_of(error, ContextKind::PriorArg)) {
             prior if prior == args => Failure::usage(format_args!("{arg} is given twice")),
@@ -129,8 +86,9 @@ fn with_hint(failure: Failure, error: &clap::Error, line: &[OsString]) -> Failur
     let args = shown(&texts_of(error, ContextKind::InvalidArg));
     let is_unknown = error.kind() == ErrorKind::UnknownArgument;
     let unknown = args.first().filter(|_| is_unknown);
-    if let Some(meant) = unknown.and_then(|flag| peers::of_flag(flag, line)) {
-        return failure.hint(meant);
+    let peers = |flag: &String| flag_meant(flag, peers::meant(flag)?, line);
+    if let Some(hint) = unknown.and_then(peers) {
+        return failure.hint(hint);
     }
     // clap also proposes words that have little in common
     let near = |typed, suggested| {
@@ -151,7 +109,7 @@ fn with_hint(failure: Failure, error: &clap::Error, line: &[OsString]) -> Failur
     });
     match error.kind() {
         ErrorKind::UnknownArgument if are_flags => {
-            let elsewhere = unknown.and_then(|flag| of_other_commands(flag));
+            let elsewhere = unknown.and_then(|flag| flag_meant(flag, flag, line));
             failure.hint(elsewhere.unwrap_or_else(|| "--help lists the flags".to_owned()))
         }
         ErrorKind::UnknownArgument if failure.hint.is_some() => failure,
@@ -162,34 +120,20 @@ fn with_hint(failure: Failure, error: &clap::Error, line: &[OsString]) -> Failur
     }
 }
 
-/// Add a hint if the shell took the name of a file apart at its blanks.
-pub(crate) fn with_blanks(failure: Failure, args: &[OsString]) -> Failure {
-    const MOST: usize = 8;
-    let words =
-        Vec::from_iter(args.iter().skip(1).take(MOST * MOST).map(|it| it.to_string_lossy()));
-    for (at, first) in words.iter().enumerate().filter(|(_, first)| !Path::new(&***first).exists())
-    {
-        let mut name = first.to_string();
-        for word in words[at + 1..].iter().take(MOST) {
-            name = format!("{name} {word}");
-            if Path::new(&name).exists() {
-                let name = quoted(&name);
-                return failure.hint(format_args!(
-                    "quote the name, so that the shell does not take it apart: {name}"
-                ));
-            }
-        }
-    }
-    failure
-}
-
-fn of_other_commands(flag: &str) -> Option<String> {
-    let long = flag.strip_prefix("--")?;
+/// The hint at the flag that an unknown one stands for: one of `flags` that the command has, or the commands that
+/// have the first of them.
+fn flag_meant(typed: &str, flags: &str, line: &[OsString]) -> Option<String> {
     let definition = command();
-    let has = |command: &&clap::Command| {
-        !command.is_hide_set() && command.get_arguments().any(|arg| arg.get_long() == Some(long))
+    let has = |command: &clap::Command, flag: &str| {
+        command.get_arguments().any(|arg| arg.get_long() == flag.strip_prefix("--"))
     };
-    let commands = definition.get_subcommands().filter(has);
+    let named = line.get(1).and_then(|word| definition.find_subcommand(word));
+    let own = named.or_else(|| definition.find_subcommand(SLICE))?;
+    if let Some(flag) = flags.split(' ').find(|flag| *flag != typed && has(own, flag)) {
+        return Some(format!("use {flag} here"));
+    }
+    let flag = flags.split(' ').next().filter(|flag| flag.starts_with("--"))?;
+    let commands = definition.get_subcommands().filter(|it| !it.is_hide_set() && has(it, flag));
     let named = Vec::from_iter(commands.map(|command| format!("`tslice {}`", command.get_name())));
     let (last, others) = named.split_last()?;
     Some(match others {
@@ -235,7 +179,7 @@ fn unknown_command(args: &[OsString]) -> Failure {
     let typed = args.get(1).and_then(|it| it.to_str()).unwrap_or("");
     let failure = Failure::usage(format_args!("'{typed}' is neither a command nor a file"));
     let near = || did_you_mean(typed, COMMANDS.iter().copied());
-    let hint = peers::of_command(args).or_else(near).unwrap_or_else(|| {
+    let hint = peers::meant(typed).map(str::to_owned).or_else(near).unwrap_or_else(|| {
         let commands = COMMANDS.join(", ");
         format!("`tslice INPUT [INDEX]` slices; the commands are {commands}")
     });

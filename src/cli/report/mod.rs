@@ -17,7 +17,7 @@ pub(crate) use failure::{
     quoted,
 };
 pub(crate) use joins::{hint_in_append, hint_in_group};
-pub(crate) use misuse::{did_you_mean, failure as misuse, misplaced, quote, with_blanks};
+pub(crate) use misuse::{did_you_mean, failure as misuse, misplaced, quote};
 pub(crate) use progress_bar::watch;
 pub(crate) use table::{
     Align, SortKey, Table, print, print_by, print_raw, sort_rows, table, terminal_columns,
