@@ -289,7 +289,7 @@ pub(crate) fn torch_pickle(data: &[u8]) {
     let mut place = |stored: StoredBytes<'_>| match stored {
         StoredBytes::Storage(key) => {
             let start = key.len() as u64 * STORAGE;
-            Ok((key.len() < 3).then(|| StorageRange { part: 0, bytes: start..start + STORAGE }))
+            Ok((key.len() < 3).then(|| StorageRange { shard: 0, bytes: start..start + STORAGE }))
         }
         StoredBytes::Pickle => Ok(Some(place_of_arrays(len))),
         StoredBytes::Decoded(bytes) => Ok(Some(place_of_arrays(bytes.len() as u64))),
@@ -306,7 +306,7 @@ pub(crate) fn torch_pickle(data: &[u8]) {
 const ARRAYS: u64 = 1 << 40;
 
 fn place_of_arrays(len: u64) -> StorageRange {
-    StorageRange { part: 1, bytes: ARRAYS..ARRAYS + len }
+    StorageRange { shard: 1, bytes: ARRAYS..ARRAYS + len }
 }
 
 /// The magic number, the version and the system of an old file of torch.save.
@@ -330,7 +330,7 @@ fn assert_tensors(found: Result<PickleContents, Cause>, end: u64, each: u64) {
             assert!(shape.contains(&0) || dtype.item_bits() == 0, "{tensor:?}");
             continue;
         }
-        if storage.part == 1 {
+        if storage.shard == 1 {
             // none has more bytes than the fuzzer makes
             assert!(ARRAYS <= storage.data.start && storage.data.end <= ARRAYS + (1 << 26));
             continue;

@@ -64,8 +64,8 @@ enum MemberBytes<'a> {
 }
 
 impl<'a> JoinMember<'a> {
-    /// Strided bytes. Every `swap_width` bytes are reversed if that is more than 1: the byte order
-    /// is not that of the other members.
+    /// Strided bytes. If `swap_width` is more than 1, every `swap_width` bytes are reversed: the byte order differs
+    /// from the other members'.
     pub fn of_runs(runs: Runs, swap_width: usize) -> JoinMember<'a> {
         JoinMember {
             range: 0..runs.bytes(),

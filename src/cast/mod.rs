@@ -63,7 +63,9 @@ pub enum CastError {
     #[error("dtype {0} holds no numbers that can be cast")]
     NotNumbers(DType),
     /// Elements of 6 bits.
-    #[error("elements of dtype {0} cannot be cast: it is not settled how they share bytes")]
+    #[error(
+        "elements of dtype {0} cannot be cast: no standard defines how they are packed into bytes"
+    )]
     PartsOfBytes(DType),
     /// The target has elements smaller than a byte.
     #[error("cannot cast to {0}: its elements are smaller than a byte")]

@@ -89,10 +89,9 @@ impl CellBoxes {
         CellBoxes { boxes: boxes.collect() }
     }
 
-    /// Boxes of whole cells, each of which is taken from a chunk of `chunk` bytes. A box has more
-    /// than one cell, along the last axes, if a single cell would be few bytes or many short rows
-    /// of the output, each of which takes as long as decoding `row` bytes. A box takes at most
-    /// `most` bytes of chunks, or one chunk.
+    /// Boxes of whole cells; a cell is taken from a chunk of `chunk` bytes. A box has several cells, along the last axes,
+    /// if a single cell would be few bytes or many short rows of the output. A row takes as long as decoding `row` bytes.
+    /// A box takes at most `most` bytes of chunks, or one chunk.
     pub(super) fn of_long_rows(steps: &[Steps], chunk: u64, row: u64, most: u64) -> CellBoxes {
         let mut cells = vec![1; steps.len()];
         let mut bytes = chunk.max(1);

@@ -62,7 +62,7 @@ impl<'a> Decoding<'a> {
         kept <= CACHE_BYTES.max(chunk.saturating_mul(2))
     }
 
-    /// Decode the next chunk of later pieces while other workers decode those of piece `number`, so that few pieces of
+    /// Decode the next chunk of later pieces while other workers decode the chunks of piece `number`, so that few pieces of
     /// each chunk do not make workers wait for each other.
     fn decode_ahead(&self, number: u64, source: &dyn Source) {
         let last = self.count().min(number.saturating_add(PIECES_AHEAD));

@@ -34,7 +34,7 @@ pub struct ChunkedTensor {
 pub struct ChunkSink {
     folder: Box<dyn FileTree>,
     tensors: Vec<ChunkedTensor>,
-    /// The range of the positions: that of whole chunks.
+    /// The range of the positions, in whole chunks.
     range: Range<u64>,
     came: AtomicU64,
     /// The written bytes, from the beginning of that range on.

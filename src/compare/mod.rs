@@ -11,7 +11,7 @@
 //! let comparer = Comparer::new(&dtype(Endian::Little), &dtype(Endian::Big), Rule::default()).unwrap();
 //! let mut findings = Findings::default();
 //! comparer.compare(&[1, 0, 7, 0], &[0, 1, 0, 9], |number| number, &mut findings);
-//! assert_eq!((findings.differing, findings.absolute.unwrap().place), (1, 1));
+//! assert_eq!((findings.differing, findings.absolute.unwrap().position), (1, 1));
 //! ```
 
 use closeness::{Closeness, Distances, GROUP, Group};
@@ -97,8 +97,14 @@ impl Comparer {
         self.itemsizes
     }
 
-    /// Compare whole elements. `place(n)` is the position of the n-th of these elements in the tensor.
-    pub fn compare(&self, a: &[u8], b: &[u8], place: impl Fn(u64) -> u64, findings: &mut Findings) {
+    /// Compare whole elements. `position(n)` is the position of the n-th of these elements in the tensor.
+    pub fn compare(
+        &self,
+        a: &[u8],
+        b: &[u8],
+        position: impl Fn(u64) -> u64,
+        findings: &mut Findings,
+    ) {
         let [of_a, of_b] = self.itemsizes.map(|size| size.max(1));
         let block = (BLOCK_BYTES / of_a).max(1);
         let blocks = a.chunks(block * of_a).zip(b.chunks(block * of_b));
@@ -108,21 +114,21 @@ impl Comparer {
             }
             let first = (number * block) as u64;
             let Some(closeness) = &self.closeness else {
-                self.compare_each(a, b, |_| true, |at| place(first + at), findings);
+                self.compare_each(a, b, |_| true, |at| position(first + at), findings);
                 continue;
             };
             let groups = a.chunks(GROUP * of_a).zip(b.chunks(GROUP * of_b));
             for ((a, b), first) in groups.zip((first..).step_by(GROUP)) {
-                let place = |at: u64| place(first + at);
+                let position = |at: u64| position(first + at);
                 let mut distances = Distances::default();
                 let found = distances.measure(closeness, a, b);
                 if found.differing > 0 {
                     let item = |at: usize| (&a[at * of_a..][..of_a], &b[at * of_b..][..of_b]);
-                    findings.add_group(&found, &distances, place, item);
+                    findings.add_group(&found, &distances, position, item);
                 }
                 if found.unsure {
                     let is_unsure = |at: usize| distances.absolute[at].is_nan();
-                    self.compare_each(a, b, is_unsure, place, findings);
+                    self.compare_each(a, b, is_unsure, position, findings);
                 }
             }
         }
@@ -134,14 +140,14 @@ impl Comparer {
         a: &[u8],
         b: &[u8],
         may_differ: impl Fn(usize) -> bool,
-        place: impl Fn(u64) -> u64,
+        position: impl Fn(u64) -> u64,
         findings: &mut Findings,
     ) {
         let [of_a, of_b] = self.itemsizes.map(|size| size.max(1));
         let elements = a.chunks_exact(of_a).zip(b.chunks_exact(of_b)).enumerate();
         for (at, (a, b)) in elements.filter(|(at, _)| may_differ(*at)) {
             if !self.all(|of_a, of_b| self.same(of_a, a, of_b, b)) {
-                findings.add(place(at as u64), self.pair(a, b));
+                findings.add(position(at as u64), self.pair(a, b));
             }
         }
     }
@@ -211,7 +217,7 @@ pub struct Findings {
 pub struct Largest {
     /// The absolute or relative difference; 0 where only the position matters.
     pub difference: f64,
-    pub place: u64,
+    pub position: u64,
     /// The bytes of both elements; empty if elements are large.
     pub values: (Vec<u8>, Vec<u8>),
 }
@@ -224,24 +230,27 @@ pub struct Pair<'a> {
 }
 
 impl Findings {
-    pub(super) fn add(&mut self, place: u64, pair: Pair<'_>) {
+    pub(super) fn add(&mut self, position: u64, pair: Pair<'_>) {
         self.differing += 1;
-        let found =
-            |difference| Largest { difference, place, values: (pair.a.to_vec(), pair.b.to_vec()) };
-        if Largest::is_later(&self.first, place) {
+        let found = |difference| Largest {
+            difference,
+            position,
+            values: (pair.a.to_vec(), pair.b.to_vec()),
+        };
+        if Largest::is_later(&self.first, position) {
             self.first = Some(found(0.0));
         }
         if pair.not_finite {
             self.not_finite += 1;
-            if Largest::is_later(&self.first_not_finite, place) {
+            if Largest::is_later(&self.first_not_finite, position) {
                 self.first_not_finite = Some(found(0.0));
             }
         }
         let Some((absolute, relative)) = pair.distance else { return };
-        if Largest::is_exceeded(&self.absolute, absolute, place) {
+        if Largest::is_exceeded(&self.absolute, absolute, position) {
             self.absolute = Some(found(absolute));
         }
-        if !relative.is_nan() && Largest::is_exceeded(&self.relative, relative, place) {
+        if !relative.is_nan() && Largest::is_exceeded(&self.relative, relative, position) {
             self.relative = Some(found(relative));
         }
     }
@@ -251,19 +260,20 @@ impl Findings {
         &mut self,
         found: &Group,
         distances: &Distances,
-        place: impl Fn(u64) -> u64,
+        position: impl Fn(u64) -> u64,
         item: impl Fn(usize) -> (&'a [u8], &'a [u8]),
     ) {
-        let largest = |at: usize, difference: f64, place: u64| {
+        let largest = |at: usize, difference: f64, position: u64| {
             let (a, b) = item(at);
-            Some(Largest { difference, place, values: (a.to_vec(), b.to_vec()) })
+            Some(Largest { difference, position, values: (a.to_vec(), b.to_vec()) })
         };
         self.differing += found.differing;
-        let places = distances.absolute.iter().enumerate().filter(|(_, apart)| **apart > 0.0);
-        let first = places.map(|(at, _)| (place(at as u64), at)).min();
-        if let Some((place, at)) = first.filter(|(place, _)| Largest::is_later(&self.first, *place))
+        let differing = distances.absolute.iter().enumerate().filter(|(_, apart)| **apart > 0.0);
+        let first = differing.map(|(at, _)| (position(at as u64), at)).min();
+        if let Some((position, at)) =
+            first.filter(|(position, _)| Largest::is_later(&self.first, *position))
         {
-            self.first = largest(at, 0.0, place);
+            self.first = largest(at, 0.0, position);
         }
         let of_both = [
             (&mut self.absolute, &distances.absolute, found.absolute),
@@ -274,9 +284,9 @@ impl Findings {
                 continue;
             }
             for (at, _) in all.iter().enumerate().filter(|(_, apart)| **apart == most) {
-                let place = place(at as u64);
-                if Largest::is_exceeded(ours, most, place) {
-                    *ours = largest(at, most, place);
+                let position = position(at as u64);
+                if Largest::is_exceeded(ours, most, position) {
+                    *ours = largest(at, most, position);
                 }
             }
         }
@@ -294,28 +304,28 @@ impl Findings {
 
 impl Largest {
     /// Whether nothing was found before this position.
-    fn is_later(found: &Option<Largest>, place: u64) -> bool {
-        found.as_ref().is_none_or(|found| place < found.place)
+    fn is_later(found: &Option<Largest>, position: u64) -> bool {
+        found.as_ref().is_none_or(|found| position < found.position)
     }
 
     fn keep_first(ours: &mut Option<Largest>, theirs: Option<Largest>) {
         if let Some(theirs) = theirs
-            && Largest::is_later(ours, theirs.place)
+            && Largest::is_later(ours, theirs.position)
         {
             *ours = Some(theirs);
         }
     }
 
-    fn is_exceeded(largest: &Option<Largest>, difference: f64, place: u64) -> bool {
+    fn is_exceeded(largest: &Option<Largest>, difference: f64, position: u64) -> bool {
         largest.as_ref().is_none_or(|largest| {
             difference > largest.difference
-                || difference == largest.difference && place < largest.place
+                || difference == largest.difference && position < largest.position
         })
     }
 
     fn merge(ours: &mut Option<Largest>, theirs: Option<Largest>) {
         if let Some(theirs) = theirs
-            && Largest::is_exceeded(ours, theirs.difference, theirs.place)
+            && Largest::is_exceeded(ours, theirs.difference, theirs.position)
         {
             *ours = Some(theirs);
         }

@@ -75,9 +75,9 @@ impl Conversion {
         self.output_unit().div_ceil(self.unit())
     }
 
-    /// The length of the first piece, in input bytes, for an output that begins at byte `at` of a file, so
-    /// that the output of each later piece of `piece` bytes begins at a multiple of its own length. `None`
-    /// where this is impossible, or that length is no multiple of a file's block.
+    /// The length of the first piece, in input bytes, for an output that begins at byte `at` of a file. Later pieces have
+    /// `piece` bytes, and the output of each begins at a multiple of its own length. `None` if this is impossible, or if
+    /// the output of a piece is not a whole number of file blocks.
     pub(crate) fn first_bytes(self, at: u64, piece: u64) -> Option<u64> {
         const FILE_BLOCK: u64 = 4096;
         let whole = self.output_bytes(piece);

@@ -1,6 +1,6 @@
 //! The memory of a job and its shares: the one place that divides it.
 //!
-//! Memory is that of the machine or of the control group, the page cache of files included, as a job can use no more
+//! "Memory" is the memory of the machine or of the control group, including the page cache: a job can use no more
 //! without reading something twice. The shares of inputs that are read at the same time add up to less than all of it,
 //! since written bytes wait in memory for the disk. Sizes are in bytes.
 //!
@@ -9,8 +9,8 @@
 //! ranges and their panels take 48 MiB for all workers together, a pipe one window of 4 MiB. A gather holds at most
 //! 2^16 tuples as offsets; of a mask it holds the number of true elements before each block, 2 MiB at most. Headers are
 //! read and written piece by piece (`formats/safetensors/`). A tensor takes its name and some 25 bytes
-//! (`tensor/tensors.rs`), a tensor of the output that is copied unchanged nothing more (`output/layout.rs`), a member
-//! of a `.npz` its name and some 50 bytes. Neighbouring tensors that are copied form one range (`Take::push`); ranges
+//! (`tensor/tensors.rs`). A tensor of the output that is copied unchanged takes nothing more (`output/layout.rs`). A
+//! member of a `.npz` takes its name and some 50 bytes. Neighbouring tensors that are copied form one range (`Take::push`); ranges
 //! with headers between them take 72 bytes each, and go to the executor by thousands (`job/copy.rs`). A map is not
 //! memory of the process; the kernel drops its pages when it needs them. At the end all threads unmap it
 //! (`job/overwrite.rs`): a single thread takes about half as long as reading did.
@@ -133,8 +133,8 @@ pub fn panel_bytes(source: &dyn Source, runs: &Runs) -> Option<u64> {
     }
     let room = room_for_panels(source.len(), runs)?;
     let Range { start, end } = runs.file_bounds();
-    let mut places = (0..SAMPLES).map(|number| start + (end - 1 - start) / SAMPLES * number);
-    let is_there = places.all(|at| source.is_cached(at));
+    let mut positions = (0..SAMPLES).map(|number| start + (end - 1 - start) / SAMPLES * number);
+    let is_there = positions.all(|at| source.is_cached(at));
     (!is_there).then_some(room)
 }
 

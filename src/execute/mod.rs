@@ -1,8 +1,8 @@
 //! The executor of plans: it fills a buffer with each piece and writes it to the sink at its offset.
 //!
-//! There is one engine. A job is a list of [`Transfer`]s (a source, the pieces to take from it, an offset in
-//! the output), [run] by a pool of workers over one counter of pieces, with one first error and one
-//! [`Progress`]. The pieces are anything that implements [`Pieces`]: a strided [`Plan`], or positions to
+//! There is one engine. A job is a list of [`Transfer`]s: a source, the pieces to take from it, and an offset in the
+//! output. A pool of workers [runs](run) it over one counter of pieces, with one first error and one [`Progress`]. The
+//! pieces are anything that implements [`Pieces`]: a strided [`Plan`], or positions to
 //! gather. A [`Conversion`] changes elements on the way. A pipe is read by [`run_forward`], in the order of the
 //! input.
 //!

@@ -81,13 +81,13 @@ pub(crate) struct Archive {
     deflated: Vec<DeflatedMember>,
 }
 
-/// The part number of decoded bytes: no deflated member has it.
-const DECODED_PART: usize = u32::MAX as usize;
+/// The shard number of decoded bytes: no deflated member has it.
+const DECODED_SHARD: usize = u32::MAX as usize;
 
 #[derive(Clone, Copy)]
 pub(crate) struct MemberStart {
-    /// The part of the input: 0 for the archive itself.
-    pub(crate) part: usize,
+    /// The number of the shard: 0 for the archive itself.
+    pub(crate) shard: usize,
     pub(crate) start: u64,
 }
 
@@ -130,30 +130,30 @@ impl Archive {
             Pickle { is_array: true, most_decoded, ..pickle }.read(&mut |stored| match stored {
                 StoredBytes::Storage(_) => Ok(None),
                 StoredBytes::Pickle => {
-                    let place = self.place(member, range).map_err(io::Error::from)?;
-                    let start = place.start - first;
-                    Ok(Some(StorageRange { part: place.part, bytes: start..start + end }))
+                    let member_start = self.locate(member, range).map_err(io::Error::from)?;
+                    let start = member_start.start - first;
+                    Ok(Some(StorageRange { shard: member_start.shard, bytes: start..start + end }))
                 }
                 StoredBytes::Decoded(bytes) => self.place_decoded(bytes).map(Some),
             })?;
         Ok(found.with_tensors()?)
     }
 
-    /// The place of a member; a deflated member, whose bytes are `range`, is placed after the
+    /// The start of a member; a deflated member, whose bytes are `range`, is placed after the
     /// others.
-    pub(crate) fn place(
+    pub(crate) fn locate(
         &mut self,
         member: &Member<'_>,
         range: Option<&DeflatedRange>,
     ) -> Result<MemberStart, SourceError> {
         let Some(range) = range else {
-            return Ok(MemberStart { part: 0, start: member.data.start });
+            return Ok(MemberStart { shard: 0, start: member.data.start });
         };
         let bytes = Arc::new(InflatedSource::from(range.clone()));
         let inflated = Arc::clone(&bytes) as Arc<dyn Source>;
         let start = self.joined.push(member.name.to_owned(), inflated)?;
         self.deflated.push(DeflatedMember { start, bytes });
-        Ok(MemberStart { part: self.deflated.len(), start })
+        Ok(MemberStart { shard: self.deflated.len(), start })
     }
 
     /// Place bytes in memory after the members.
@@ -162,7 +162,7 @@ impl Archive {
         let decoded = Arc::new(MemorySource(bytes));
         let placed = self.joined.push("decoded elements".to_owned(), decoded);
         let start = placed.map_err(io::Error::from)?;
-        Ok(StorageRange { part: DECODED_PART, bytes: start..start + len })
+        Ok(StorageRange { shard: DECODED_SHARD, bytes: start..start + len })
     }
 
     pub(crate) fn into_input(self, location: &Location, contents: Contents) -> Input {
@@ -250,13 +250,13 @@ fn open_arrays(
             }
             Err(cause) => return Err(cause.into()),
         };
-        let MemberStart { part, start } = archive.place(&member, range)?;
+        let MemberStart { shard, start } = archive.locate(&member, range)?;
         // a deflated member is checked while it is inflated
         if range.is_none() && tensor.bytes() > 0 {
             let start = start + tensor.data().start;
             stored.push(StoredMember { start, bytes: tensor.bytes(), crc });
         }
-        tensors.push(&TensorInfo { name: Some(name), ..tensor.placed(part, start) });
+        tensors.push(&TensorInfo { name: Some(name), ..tensor.placed(shard, start) });
     }
     (tensors, unreadable) = named_once(
         tensors,

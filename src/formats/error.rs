@@ -15,7 +15,9 @@ pub enum FormatError {
     #[error("not a {EXTENSIONS} file, nor the index of a sharded checkpoint")]
     Unrecognised,
     /// The file ends before its header does. Lengths in bytes.
-    #[error("the file is cut short inside its header: {expected} bytes are needed, it has {found}")]
+    #[error(
+        "the file is cut short inside its header: {expected} bytes are needed, the file has {found}"
+    )]
     HeaderCutShort {
         /// The bytes that the header needs, as far as known.
         expected: u64,

@@ -119,7 +119,7 @@ mod tests {
         }
         assert_eq!(
             message(b"\x93NUM"),
-            "the file is cut short inside its header: 10 bytes are needed, it has 4"
+            "the file is cut short inside its header: 10 bytes are needed, the file has 4"
         );
     }
 

@@ -9,7 +9,7 @@ use crate::output::layout::OutputFormat;
 use crate::output::{LayoutFault, Output, WriteOptions};
 use crate::sink::Destination;
 
-/// The format of folders, and that of pipes and devices, whose names have no extension.
+/// The default formats of folders, and of pipes and devices, whose names have no extension.
 pub(crate) const OF_FOLDERS: &OutputFormat = &shards::OUTPUT;
 pub(crate) const OF_STREAMS: &OutputFormat = &npy::OUTPUT;
 

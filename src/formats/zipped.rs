@@ -10,7 +10,7 @@ use crate::sink::{
 /// Members that are stored, or compressed while they are written.
 pub(crate) struct ZipMembers {
     pub(crate) zip: Arc<ZipLayout>,
-    /// The number of members before those of the tensors.
+    /// The number of members before the members that hold tensors.
     pub(crate) first: usize,
     pub(crate) deflate: bool,
 }

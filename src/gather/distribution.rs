@@ -231,7 +231,7 @@ impl Distribution {
         })
     }
 
-    /// Count the rows of a piece in each band, and add the counts to those of its range.
+    /// Count the rows of a piece in each band, and add the counts to the counts of the piece's range.
     fn count_piece(
         &self,
         number: u64,

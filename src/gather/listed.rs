@@ -11,7 +11,7 @@ use crate::view::Layout;
 /// The axes of a gather with one list, which one axis of the result goes along.
 #[derive(Clone, Debug)]
 pub(super) struct ListedAxis {
-    /// The items of the params, each axis with its stride; the one of the list has as many items as the list.
+    /// The items of the params: each axis with its stride. The list's axis has as many items as the list.
     items: Runs,
     axis: usize,
 }

@@ -344,7 +344,7 @@ pub enum GatherError {
         /// The number of axes of the params.
         ndim: usize,
     },
-    /// Indices for single elements whose rank is not that of the params.
+    /// Indices for single elements have another rank than the params.
     #[error(
         "indices and params must have the same number of axes, but have {indices} and {params}"
     )]
@@ -356,7 +356,7 @@ pub enum GatherError {
     },
     /// Shapes that cannot be broadcast together.
     #[error(
-        "indices of shape {} and params of shape {} are not broadcast to one shape along the axes \
+        "indices of shape {} and params of shape {} cannot be broadcast to one shape along the axes \
          other than {axis}",
         AsList(indices),
         AsList(params)

@@ -182,9 +182,8 @@ impl Rows {
     /// Check all lists before anything is written, with these workers; `sources` are the lists'
     /// sources. The first bad position of the first list is reported, in the order of the indices.
     ///
-    /// It is necessary if the output cannot be taken back (a pipe), if gathering would not read the
-    /// lists (an output of no elements), or would read them in another order (Fortran's,
-    /// transposed).
+    /// Call this if written bytes cannot be taken back (a pipe), if gathering would not read the lists (an output of no
+    /// elements), or if gathering would read them in another order (Fortran order, transposed).
     pub(crate) fn check(
         &self,
         sources: &[&dyn Source],

@@ -300,7 +300,7 @@ impl Slice {
         self.write_of(self.tensor.file.source.as_ref(), path.as_ref(), options)
     }
 
-    /// Write the slice of a tensor whose bytes are those of `source`.
+    /// Write the slice of a tensor whose bytes are in `source`.
     pub(super) fn write_of(
         &self,
         source: &dyn Source,
@@ -357,7 +357,7 @@ impl Slice {
         let region = self.region(output.options.order)?;
         let offsets = prepared.tensor_offsets();
         let takes =
-            offsets.map(|(to, at)| Take::new(to.part, Arc::clone(&region), to.conversion, at));
+            offsets.map(|(to, at)| Take::new(to.shard, Arc::clone(&region), to.conversion, at));
         let mut takes = Vec::from_iter(takes);
         prepared.align(input, &mut takes);
         Ok((prepared, takes))
@@ -386,7 +386,7 @@ impl Slice {
 
     pub(super) fn take_as(&self, conversion: Conversion) -> Result<Take, Error> {
         let region = self.region(Order::C).map_err(|cause| self.failed(cause))?;
-        Ok(Take::new(self.tensor.info().part(), region, conversion, 0))
+        Ok(Take::new(self.tensor.info().shard(), region, conversion, 0))
     }
 
     /// The region of the slice, in this memory order, before it is cast.

@@ -57,7 +57,7 @@ pub enum ParseErrorKind {
     BareBool,
     #[error("a list holds integers or booleans, not both")]
     MixedList,
-    #[error("a shuffle has a seed, an integer from 0 to 2^64 - 1: shuffle(42)")]
+    #[error("shuffle needs a seed, an integer from 0 to 2^64 - 1: shuffle(42)")]
     Seed,
     #[error("only one slice may follow a shuffle: shuffle(42)[:8000]")]
     ShuffleSlice,

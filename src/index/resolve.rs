@@ -325,7 +325,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The positions of a typed list; those of a list in a file stay unknown.
+/// The positions of a typed list; the positions of a list in a file stay unknown.
 fn positions(
     expr: &IndexExpr,
     selection: &Selection,

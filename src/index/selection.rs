@@ -294,7 +294,7 @@ pub enum ResolveErrorKind {
         .0.iter().map(|shape| format!("{:#}", AsTuple(shape))).collect::<Vec<_>>().join(" ")
     )]
     Broadcast(Vec<Vec<u64>>),
-    #[error("a mask of {0} axes is not for one axis: with each list along its own it needs 1")]
+    #[error("a mask must have 1 axis where each list has its own axis, not {0} axes")]
     OuterMask(usize),
     #[error(transparent)]
     NoDimension(#[from] NoDimension),

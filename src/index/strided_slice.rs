@@ -64,7 +64,7 @@ pub enum StridedSliceError {
     #[error("begin, end and strides have no names of dimensions")]
     Named,
     /// More items than a mask has bits.
-    #[error("{0} items are more than the {MAX_ITEMS} that a mask can speak of")]
+    #[error("{0} items are too many: a mask has {MAX_ITEMS} bits")]
     TooManyItems(usize),
     /// The ellipsis mask has more than one bit.
     #[error("multiple ellipses in slice spec not allowed (ellipsis mask {0:#b})")]

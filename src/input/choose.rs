@@ -179,7 +179,7 @@ impl Input {
         Error::file(&self.location, cause).of_tensor(tensor.name.as_deref(), several)
     }
 
-    /// The number of names, with those of entries that cannot be read.
+    /// The number of names, including unreadable entries.
     pub(crate) fn named_count(&self) -> usize {
         self.contents.tensors.len() + self.container.unreadable.len() + self.missing_count()
     }
@@ -219,25 +219,25 @@ pub(crate) fn positions<'n>(
     let typed = patterns.iter().flat_map(|it| [it, it.strip_prefix('/').unwrap_or(it)]);
     let mut exact: BTreeMap<&str, Vec<usize>> = typed.map(|it| (it, Vec::new())).collect();
     for (at, name) in names.clone().enumerate() {
-        if let Some(places) = exact.get_mut(name) {
-            places.push(at);
+        if let Some(numbers) = exact.get_mut(name) {
+            numbers.push(at);
         }
     }
     let as_typed = |pattern: &str| match exact.get(pattern) {
-        Some(places) if !places.is_empty() => Ok(places.clone()),
+        Some(numbers) if !numbers.is_empty() => Ok(numbers.clone()),
         _ => matches(names.clone(), pattern),
     };
     let mut found = Vec::new();
     for pattern in patterns {
-        let mut places = as_typed(pattern)?;
-        if let (true, Some(path)) = (places.is_empty(), pattern.strip_prefix('/')) {
-            places = as_typed(path)?;
+        let mut numbers = as_typed(pattern)?;
+        if let (true, Some(path)) = (numbers.is_empty(), pattern.strip_prefix('/')) {
+            numbers = as_typed(path)?;
         }
-        if places.is_empty() {
+        if numbers.is_empty() {
             let names = names.map(str::to_owned).collect();
             return Err(SelectFault::NotFound { pattern: pattern.clone(), names, links: false });
         }
-        found.extend(places);
+        found.extend(numbers);
     }
     found.sort_unstable();
     found.dedup();
@@ -284,7 +284,7 @@ pub enum SelectFault {
     NotFound {
         pattern: String,
         names: Vec<String>,
-        /// Whether the name could be a link: those of HDF5 are not followed.
+        /// Whether the name could be a link of HDF5 that is not followed.
         links: bool,
     },
     /// A text that is not a valid pattern, nor a name.
@@ -309,7 +309,9 @@ pub enum SelectFault {
     #[error("{rename}: {reason}")]
     BadRename { rename: String, reason: String, hint: Option<String> },
     /// A rename of a tensor that does not exist.
-    #[error("{rename}: no tensor of the output is named {old:?} in the input")]
+    #[error(
+        "{rename} has no effect: no chosen tensor is named {old:?}, or another rename applies to it"
+    )]
     RenameNotFound { rename: String, old: String, nameless: bool },
     /// Two tensors would have the same name.
     #[error("two tensors of the output would be named {:?}", shortened(.0))]

@@ -93,7 +93,7 @@ impl Contents {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LengthFault {
     /// The file ends before its data does. Lengths in bytes.
-    #[error("the file is cut short: its header says {expected} bytes, it has {found}")]
+    #[error("the file is cut short: its header says {expected} bytes, the file has {found}")]
     CutShort { expected: u64, found: u64 },
     /// The file goes on after its data. Lengths in bytes.
     #[error("{} bytes follow the data: the header says {expected} bytes, the file has {found}",

@@ -202,10 +202,10 @@ impl FieldBytes {
     fn push(&self, item: &[u8], out: &mut Vec<u8>) {
         let count: u64 = self.repeats.iter().map(|(len, _)| len).product();
         for number in 0..count {
-            let place = |(rest, at): (u64, u64), (len, step): &(u64, u64)| {
+            let add_axis = |(rest, at): (u64, u64), (len, step): &(u64, u64)| {
                 (rest / len, at + rest % len * step)
             };
-            let (_, at) = self.repeats.iter().rev().fold((number, 0), place);
+            let (_, at) = self.repeats.iter().rev().fold((number, 0), add_axis);
             let bytes = |it: &Range<u64>| &item[(at + it.start) as usize..(at + it.end) as usize];
             self.ranges.iter().for_each(|range| out.extend_from_slice(bytes(range)));
         }
@@ -321,7 +321,7 @@ impl Fault for PackingFault {}
 
 /// A rule for a dtype that no tensor has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("as {name}:... has no effect: no tensor is {name}", name = .0.type_name())]
+#[error("as {name}:... has no effect: no tensor has dtype {name}", name = .0.type_name())]
 pub struct UnusedReadAs(pub DType);
 
 impl Fault for UnusedReadAs {}
@@ -459,7 +459,7 @@ mod tests {
         assert_eq!(taken(&["pos,a"]), said(0, vec![4..8, 0..2]));
         assert_eq!(taken(&["pos,a", "pos.y"]), said(6, vec![]));
         assert_eq!(taken(&["pos,b", "b"]), said(2, vec![]));
-        let Storage { part, data, .. } = take_fields(&tensor, "a").unwrap().storage;
-        assert_eq!((part, data), (0, 100..160));
+        let Storage { shard, data, .. } = take_fields(&tensor, "a").unwrap().storage;
+        assert_eq!((shard, data), (0, 100..160));
     }
 }

@@ -29,7 +29,7 @@ const OF_TENSORS: [&str; 12] = [
     "raw",
 ];
 
-/// A file next to those of the tensors, such as the configuration of a model.
+/// A file beside the files with tensors, such as the configuration of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmallFile {
     pub name: String,

@@ -36,7 +36,7 @@ pub use glob::{GroupFault, PartNaming, Pattern, PatternError};
 pub(crate) use members::{DeflatedMember, StoredMember, Summed};
 pub(crate) use opened::Container;
 pub use opened::{
-    Absent, BadMember, Checkpoint, Input, Missing, MissingTensor, PartFile, Unreadable,
+    Absent, BadMember, Checkpoint, Input, Missing, MissingTensor, ShardFile, Unreadable,
 };
 pub use options::{Location, MissingChunks, Notes, OpenOptions, PlainText, UseOfIndex};
 pub use raw::{RawFault, RawLayout, RawOption};

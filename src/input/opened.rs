@@ -38,10 +38,10 @@ pub struct Input {
 pub(crate) struct Container {
     pub(crate) checkpoint: Option<Box<Checkpoint>>,
     /// The files, if there are several.
-    pub(crate) parts: Vec<PartFile>,
+    pub(crate) shards: Vec<ShardFile>,
     /// The files that cannot be opened.
     pub(crate) absent: Vec<Absent>,
-    /// The deflated members of an archive: tensors of part n are in number n - 1.
+    /// The deflated members of an archive: the tensors of shard n are in the member n - 1.
     pub(crate) deflated: Vec<DeflatedMember>,
     /// The stored members that have elements, in the order of their bytes.
     pub(crate) stored: Vec<StoredMember>,
@@ -96,7 +96,7 @@ fn of_member(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!("member {:?}: ", shortened(name)) }
 }
 
-pub struct PartFile {
+pub struct ShardFile {
     /// The name, relative to the folder of the input.
     pub name: String,
     /// The position of its first byte; 0 for a file that was not opened.
@@ -213,35 +213,35 @@ impl Input {
     }
 
     /// The files, if there are several: shards, or the files of a split model.
-    pub fn parts(&self) -> &[PartFile] {
-        &self.container.parts
+    pub fn shards(&self) -> &[ShardFile] {
+        &self.container.shards
     }
 
     /// The file that holds a tensor, if there are several, and the tensor's offset in it, in bytes;
     /// no offset for a tensor that is compressed, in chunks or text.
     pub fn whereabouts(&self, tensor: &TensorInfo) -> (Option<&str>, Option<u64>) {
-        let file = self.container.parts.get(tensor.part()).map(|file| file.name.as_str());
+        let file = self.container.shards.get(tensor.shard()).map(|file| file.name.as_str());
         let is_there = !tensor.is_decoded();
-        let position = is_there.then(|| self.offset_in_file(tensor.part(), tensor.data().start));
+        let position = is_there.then(|| self.offset_in_file(tensor.shard(), tensor.data().start));
         let position = position.flatten();
         (file, position)
     }
 
-    /// The offset in its file of a position in a part of the input, in bytes; `None` if it is
+    /// The offset in its file of a position in a shard of the input, in bytes; `None` if it is
     /// compressed or text.
-    pub(crate) fn offset_in_file(&self, part: usize, position: u64) -> Option<u64> {
-        match self.container.parts.get(part) {
+    pub(crate) fn offset_in_file(&self, shard: usize, position: u64) -> Option<u64> {
+        match self.container.shards.get(shard) {
             Some(file) => position.checked_sub(file.start),
             None => {
                 let is_text = self.contents.format.is_text();
-                (part == 0 && !is_text).then_some(position)
+                (shard == 0 && !is_text).then_some(position)
             }
         }
     }
 
     /// The file that holds the bytes of a tensor, if there are files next to the input.
     pub(crate) fn file_name(&self, tensor: &TensorInfo) -> FileName {
-        let file = self.container.parts.get(tensor.part());
+        let file = self.container.shards.get(tensor.shard());
         let shard = file.and_then(|file| Some(FileName::from(&self.beside(&file.name)?)));
         shard.unwrap_or_else(|| (&self.location).into())
     }
@@ -320,11 +320,11 @@ impl Input {
             own => own,
         };
         let mut files = vec![own.clone()];
-        let mut parts: Vec<usize> =
-            self.contents.tensors.iter().map(|tensor| tensor.part()).collect();
-        parts.dedup();
-        let parts = parts.into_iter().filter_map(|part| self.container.parts.get(part));
-        let shards = parts.filter_map(|file| self.beside(&file.name));
+        let mut numbers: Vec<usize> =
+            self.contents.tensors.iter().map(|tensor| tensor.shard()).collect();
+        numbers.dedup();
+        let shards = numbers.into_iter().filter_map(|number| self.container.shards.get(number));
+        let shards = shards.filter_map(|file| self.beside(&file.name));
         files.extend(shards.filter(|it| it != own));
         if self.container.checkpoint.as_ref().is_some_and(|it| it.is_folder) {
             files.remove(0);

@@ -1,9 +1,9 @@
-//! Headers made longer, so that tensors have the same place in a block as in the input, where the
+//! Headers made longer, so that tensors have the same offset in a block as in the input, where the
 //! file system can share them.
 //!
 //! ```text
 //!   input   │ header │ a         │ b          │     blocks begin at multiples of 4096 bytes
-//!   output  │ header,  spaces │ b          │       b begins at the same place of a block in both
+//!   output  │ header,  spaces │ b          │       b begins at the same offset of a block in both
 //! ```
 //!
 //! How long depends on nothing but the header of the input and what is taken of it, so that the bytes
@@ -27,7 +27,7 @@ pub(super) const MIN_BYTES: u64 = 1 << 20;
 pub(super) struct UnchangedRange {
     /// The position in the output, in bytes.
     pub(super) at: u64,
-    place: u64,
+    offset: u64,
     bytes: u64,
 }
 
@@ -38,8 +38,8 @@ impl UnchangedRange {
     ) -> impl Iterator<Item = UnchangedRange> + use<'t> {
         takes.iter().filter_map(|take| {
             let range = take.range()?;
-            let place = input.offset_in_file(take.part, range.start)?;
-            Some(UnchangedRange { at: take.at, place, bytes: range.end - range.start })
+            let offset = input.offset_in_file(take.shard, range.start)?;
+            Some(UnchangedRange { at: take.at, offset, bytes: range.end - range.start })
         })
     }
 }
@@ -72,7 +72,7 @@ fn missing(ranges: &[UnchangedRange], file: &Range<u64>) -> u64 {
     for range in ranges[first..].iter().take_while(|range| range.at < file.end) {
         // both less than 2^63
         let missing =
-            (range.place as i64 - (range.at - file.start) as i64).rem_euclid(BLOCK_BYTES as i64);
+            (range.offset as i64 - (range.at - file.start) as i64).rem_euclid(BLOCK_BYTES as i64);
         *gains.entry(missing as u64).or_default() += range.bytes;
     }
     gains.retain(|missing, gain| missing % HEADER_BYTES == 0 && *gain >= MIN_BYTES);

@@ -112,7 +112,7 @@ impl<'a> Appending<'a> {
             return Ok(());
         }
         let Copying { prepared, assembly, .. } = &mut self.copying;
-        let sink = AppendSink { file, start, place: self.old.data().start };
+        let sink = AppendSink { file, start, data_start: self.old.data().start };
         let workers = prepared.output.options.workers.clone();
         let target = WriteTarget::Sink(&sink);
         let job = Writing::elements(Some(self.path.into()), target, &workers, progress);
@@ -191,7 +191,7 @@ struct AppendSink<'a> {
     file: &'a Growth<'a>,
     /// The positions where the elements begin in the output, and in the file.
     start: u64,
-    place: u64,
+    data_start: u64,
 }
 
 impl Sink for AppendSink<'_> {
@@ -200,11 +200,11 @@ impl Sink for AppendSink<'_> {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> SinkResult<()> {
-        self.file.write_at(offset - self.start + self.place, bytes)
+        self.file.write_at(offset - self.start + self.data_start, bytes)
     }
 
     fn settle(&self, range: Range<u64>, wait: bool) -> SinkResult<()> {
-        let place = |at: u64| at - self.start + self.place;
-        self.file.settle(place(range.start)..place(range.end), wait)
+        let in_file = |at: u64| at - self.start + self.data_start;
+        self.file.settle(in_file(range.start)..in_file(range.end), wait)
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct Comparison {
     count: u64,
     /// For bytes in Fortran order, each axis from the last to the first: its length, and the number
     /// of elements that a step along it is in C order.
-    places: Vec<(u64, u64)>,
+    axes: Vec<(u64, u64)>,
 }
 
 impl Comparison {
@@ -38,17 +38,17 @@ impl Comparison {
     pub(super) fn new(chosen: [Chosen; 2], comparer: Comparer, order: Order) -> Comparison {
         let shape = &chosen[0].shape;
         let mut step = 1;
-        let mut places: Vec<(u64, u64)> = Vec::new();
+        let mut axes: Vec<(u64, u64)> = Vec::new();
         for &len in shape.iter().rev() {
-            places.push((len, step));
+            axes.push((len, step));
             // an axis of length 0 makes no use of it
             step = step.wrapping_mul(len);
         }
         if order == Order::C {
-            places.clear();
+            axes.clear();
         }
         let count = shape::element_count(shape).unwrap_or(0);
-        Comparison { chosen, comparer, count, places }
+        Comparison { chosen, comparer, count, axes }
     }
 
     pub(super) fn bytes(&self, side: usize) -> u64 {
@@ -60,17 +60,17 @@ impl Comparison {
     pub(super) fn readers(
         &self,
         inputs: [&mut Input; 2],
-        place: u64,
+        position: u64,
     ) -> Result<([RegionReader<'_>; 2], u64), Error> {
         let first = RegionReader::of_few(inputs[0], self.chosen[0].region.as_ref())?;
         let second = RegionReader::of_few(inputs[1], self.chosen[1].region.as_ref())?;
         let mut number = 0;
         let mut along = 1;
-        for &(len, step) in self.places.iter().rev() {
-            number += place / step % len * along;
+        for &(len, step) in self.axes.iter().rev() {
+            number += position / step % len * along;
             along *= len;
         }
-        let number = if self.places.is_empty() { place } else { number };
+        let number = if self.axes.is_empty() { position } else { number };
         Ok(([first, second], number))
     }
 
@@ -80,12 +80,12 @@ impl Comparison {
     }
 
     /// The number of an element in C order, by its number in the order of the bytes.
-    fn place(&self, number: u64) -> u64 {
-        if self.places.is_empty() {
+    fn position(&self, number: u64) -> u64 {
+        if self.axes.is_empty() {
             return number;
         }
-        let lens = self.places.iter().rev().map(|(len, _)| *len);
-        let steps = self.places.iter().rev().map(|(_, step)| step);
+        let lens = self.axes.iter().rev().map(|(len, _)| *len);
+        let steps = self.axes.iter().rev().map(|(_, step)| step);
         unravel_index(lens, number).zip(steps).map(|(index, step)| index * step).sum()
     }
 }
@@ -137,7 +137,7 @@ fn one_by_one(
             reader.read(number * size as u64, &mut scratch, element)?;
         }
         let [a, b] = &both;
-        pair.comparer.compare(a, b, |_| pair.place(number), &mut findings);
+        pair.comparer.compare(a, b, |_| pair.position(number), &mut findings);
         progress.add(size as u64);
     }
     Ok(findings)
@@ -198,7 +198,7 @@ fn whole(
         counterpart.read(other, first * theirs, (count * theirs) as usize, |theirs| {
             let (a, b) = if second_leads { (theirs, bytes) } else { (bytes, theirs) };
             let mut found = Findings::default();
-            pair.comparer.compare(a, b, |number| pair.place(first + number), &mut found);
+            pair.comparer.compare(a, b, |number| pair.position(first + number), &mut found);
             if found.differing > 0 {
                 findings.lock().unwrap_or_else(PoisonError::into_inner).merge(found);
             }
@@ -280,7 +280,7 @@ pub struct Compared {
     pub dtypes: [DType; 2],
     /// The findings about the elements, if they could be compared.
     pub findings: Option<Findings>,
-    /// The places of the findings whose elements are too large to be kept, and the beginnings of
+    /// The positions of the findings whose elements are too large to be kept, and the beginnings of
     /// both elements.
     pub large: Vec<(u64, [String; 2])>,
 }
@@ -353,7 +353,7 @@ impl Comparing {
         for ((tensor, pair), found) in compared.zip(&comparisons).zip(found) {
             let shown = found.first.iter().chain(&found.first_not_finite);
             for found in shown.filter(|_| pair.is_large()) {
-                let (readers, number) = pair.readers([&mut a, &mut b], found.place)?;
+                let (readers, number) = pair.readers([&mut a, &mut b], found.position)?;
                 let mut texts = [String::new(), String::new()];
                 for ((text, reader), dtype) in texts.iter_mut().zip(readers).zip(&tensor.dtypes) {
                     let mut element = vec![0; (dtype.item_bits() / 8) as usize];
@@ -361,7 +361,7 @@ impl Comparing {
                     reader.read(start, &mut Vec::new(), &mut element)?;
                     *text = print::beginning(dtype, &element, SHOWN);
                 }
-                tensor.large.push((found.place, texts));
+                tensor.large.push((found.position, texts));
             }
             tensor.findings = Some(found);
         }

@@ -163,7 +163,7 @@ impl<'a> Writing<'a> {
     ) -> Result<(), Error> {
         // what can be inflated in one pass needs no scratch
         let streamed = |take: &Take| {
-            let member = input.container.deflated.get(take.part.checked_sub(1)?)?;
+            let member = input.container.deflated.get(take.shard.checked_sub(1)?)?;
             Some((member, take.forward(member.start)?))
         };
         let mut rest = takes;

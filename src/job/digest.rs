@@ -81,7 +81,7 @@ fn head(tensor: &TensorInfo) -> Vec<u8> {
     format!("{}\n{}\n", name(&tensor.dtype), shape.join(",")).into_bytes()
 }
 
-/// The name of a dtype without byte orders, even those of fields.
+/// The name of a dtype without byte orders, in fields too.
 fn name(dtype: &DType) -> String {
     let name = dtype.type_name();
     match dtype {
@@ -97,7 +97,7 @@ fn name(dtype: &DType) -> String {
 fn plain_range(input: &Input, tensor: &TensorInfo, region: &dyn Region) -> Option<Range<u64>> {
     let range = region.strided()?.range()?;
     let is_checked = StoredMember::find(&input.container.stored, &range).is_some();
-    let is_plain = tensor.part() == 0 && !is_checked && !has_big_endian(&tensor.dtype);
+    let is_plain = tensor.shard() == 0 && !is_checked && !has_big_endian(&tensor.dtype);
     is_plain.then_some(range)
 }
 
@@ -155,8 +155,8 @@ impl HashWindows<'_> {
         let Range { start, end } = self.windows.range(number);
         let head = self.head.len() as u64;
         let of_head = &self.head[start.min(head) as usize..end.min(head) as usize];
-        let place = |at: u64| self.range.start + at.saturating_sub(head);
-        (of_head, place(start)..place(end))
+        let in_head = |at: u64| self.range.start + at.saturating_sub(head);
+        (of_head, in_head(start)..in_head(end))
     }
 }
 
@@ -233,7 +233,7 @@ impl ReorderedTensor<'_> {
     fn take(&self, region: Arc<dyn Region>) -> Take {
         let TensorInfo { dtype, .. } = self.tensor;
         let conversion = Conversion::swap_bytes(swap_width(dtype));
-        let take = Take::new(self.tensor.part(), region, conversion, 0);
+        let take = Take::new(self.tensor.shard(), region, conversion, 0);
         let unit = if self.is_swapped_by_field() { dtype.item_bits() / 8 } else { take.unit };
         Take { unit, ..take }
     }

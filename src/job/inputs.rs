@@ -287,7 +287,7 @@ fn is_stream(input: &Input) -> bool {
 
 /// The descriptors that an input takes: for a file, or several, and for each inflated member.
 pub(super) fn descriptors(input: &Input) -> usize {
-    1 + input.container.parts.len() + input.container.deflated.len()
+    1 + input.container.shards.len() + input.container.deflated.len()
 }
 
 /// The deepest folder that holds all of these files.
@@ -307,7 +307,7 @@ fn common_folder(files: &[PathBuf]) -> PathBuf {
 
 /// Call `work` with each number of `0..count`, from several threads, and return the results in the
 /// order of the numbers. After an error no further numbers are begun, but all smaller ones are
-/// completed, so that the first error is that of the smallest number.
+/// completed, so that the error of the smallest number is reported.
 pub(crate) fn each<T: Send, E: Send>(
     count: usize,
     workers: &Workers,
@@ -369,7 +369,7 @@ impl Operand {
         Ok(Operand::of_file(Arc::new(Mutex::new(input)), stored, file))
     }
 
-    /// For each of these names of tensors, a tensor of an input: the one of that name, or the only
+    /// For each of these names of tensors, the tensor of an input that has the name, or the only
     /// one, unless it has the name of one of several.
     pub fn for_each(input: Input, names: &[Option<String>]) -> Result<Vec<Operand>, Error> {
         let number = |name: &Option<String>| input.contents.tensors.number_of(name.as_deref()?);

@@ -62,7 +62,7 @@ pub use split::{
     Cuts, Extent, MAX_PARTS, PartNames, PartsTo, Split, SplitFault, SplitOptions, WHOLE_AXIS,
 };
 pub(crate) use split::{OutputSet, check_outputs, write_outputs};
-pub use statistics::{Chosen, StatisticsFault, place};
+pub use statistics::{Chosen, StatisticsFault, position_of};
 
 // The trait of a job: outputs that are made of inputs.
 //

@@ -1,9 +1,8 @@
 //! One output in parts, each written by a process of its own.
 //!
-//! The bytes of the elements of all tensors are one space: the file from the first element to the
-//! end of the last. It is cut evenly, at multiples of 4096 bytes of the file, so that no two
-//! machines write to one block; in an output in chunks, between whole chunks. An element is not
-//! divided: it belongs to the part after the cut.
+//! The range of the file from the first element to the end of the last element is cut evenly. Cuts are at multiples of
+//! 4096 bytes of the file, so that no two machines write to one block; in an output in chunks, between whole chunks.
+//! If a cut would divide an element, the element belongs to the part after the cut.
 //!
 //! ```text
 //!   file    header│ tensor a      │ tensor b  │     4096 bytes a block
@@ -74,8 +73,7 @@ impl<'a> Parts<'a> {
         Ok(Parts { prepared, assembly, count: count.max(1), path, layout, len, span })
     }
 
-    /// The position of the file where part `index` begins; for `index` = `count`, where the last
-    /// one ends.
+    /// The offset in the file where part `index` begins; for `index` = `count`, the end of the last part.
     fn cut(&self, index: u64) -> u64 {
         let Range { start, end } = self.span;
         match index {
@@ -182,7 +180,7 @@ pub(crate) fn last_name(path: &Path) -> String {
 /// Why an output cannot be written in parts.
 #[derive(Debug, thiserror::Error)]
 pub enum PartFault {
-    /// Several outputs, or a file that is changed.
+    /// Several outputs, or a file that is changed in place.
     #[error("only one output that is new can be written in parts")]
     NotOne,
     /// The positions of elements in the output depend on other elements.
@@ -194,7 +192,7 @@ pub enum PartFault {
     #[error("cannot be written in parts: compressed elements have no fixed position")]
     Compressed,
     /// A pipe or a device, which other processes cannot read again.
-    #[error("is not a regular file, which several processes could read")]
+    #[error("is not a regular file: several processes cannot read it")]
     NotAFile,
     /// The output would replace a file that the other parts read.
     #[error("is also the output: other parts would read the result")]
@@ -205,12 +203,12 @@ pub enum PartFault {
 
 impl Fault for PartFault {}
 
-// The version of an input that the parts of an output are made from.
+// The version of an input: all parts of an output must be made from the same version.
 //
 // All machines must see the same name, size, time of the last change, and sample of the bytes
-// (`source::sample`). The same machine also sees the time of any change, and then need not read the
-// sample again. A remote file has the size, the date and the ETag or version that the server
-// returns, which costs a request.
+// (`source::sample`). On the same machine the time of the last status change (ctime) is compared too: if it is
+// unchanged, the sample is not read again. For a remote file, the server's size, date, and ETag or version are
+// compared, which costs a request.
 
 struct InputFile {
     name: String,
@@ -224,7 +222,7 @@ struct InputFile {
 }
 
 impl InputFile {
-    /// Check that the file is what it was when the part was begun.
+    /// Check that the file was not changed since the part was begun.
     fn check_unchanged(&self) -> Result<(), Error> {
         let failed = |error| Error::file(&self.location, error);
         let found = self.location.path().and_then(|path| stat(path).ok());
@@ -240,7 +238,7 @@ impl InputFile {
     }
 }
 
-/// The identity and version of one of `count` files, on all machines and on this one.
+/// The identity of one of `files` input files on all machines, and its version on this machine.
 fn input_id(
     name: &str,
     location: &Location,

@@ -37,7 +37,7 @@ pub enum ReduceFault {
     #[error("zero-size array to reduction operation {0} which has no identity")]
     NoIdentity(&'static str),
     /// Elements that the function does not support, or not here.
-    #[error("np.{} of dtype {dtype} is not computed", how.name())]
+    #[error("np.{} is not supported for dtype {dtype}", how.name())]
     DType { how: Reduction, dtype: DType },
 }
 

@@ -61,7 +61,7 @@ pub fn reindex(location: &Location, options: &OpenOptions) -> Result<(), Error> 
         bytes = bytes.saturating_add(tensor.bytes());
         elements = elements.saturating_add(shape::element_count(&tensor.shape).unwrap_or(0));
         let file =
-            input.container.parts.get(tensor.part()).map_or(&*own, |file| file.name.as_str());
+            input.container.shards.get(tensor.shard()).map_or(&*own, |file| file.name.as_str());
         listed.push((tensors.name(number).unwrap_or_default(), file));
     }
     let json = shards::index_json(&listed, metadata, bytes, elements);

@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(says(&["head"]), "head: OLD=NEW is needed");
         assert_eq!(
             says(&["x.*=y.*"]),
-            "x.*=y.*: no tensor of the output is named \"x.*\" in the input"
+            "x.*=y.* has no effect: no chosen tensor is named \"x.*\", or another rename applies to it"
         );
         let uneven = "model.*=b: OLD and NEW must have the same number of '*'";
         assert_eq!(says(&["model.*=b"]), uneven);

@@ -364,7 +364,7 @@ impl Casts {
 
 /// A rule for a type that no tensor has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no tensor is {}", .0.type_name())]
+#[error("no tensor has dtype {}", .0.type_name())]
 pub struct UnusedCast(pub DType);
 
 impl Fault for UnusedCast {}

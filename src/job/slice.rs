@@ -151,7 +151,7 @@ impl<'a> Copying<'a> {
         let mut members = Members::default();
         members.add_input(1)?;
         members.push(0);
-        let taken = MemberRegion { part: tensor.part(), region, step: Step::AsFirst(1) };
+        let taken = MemberRegion { shard: tensor.shard(), region, step: Step::AsFirst(1) };
         let inputs = vec![InputRef::Owned(Box::new(input))];
         let assembly = Assembly::of_held(inputs, members, vec![taken]);
         assembly.align(&mut prepared, |_| u64::MAX)?;
@@ -180,7 +180,7 @@ impl Recipe for SliceRecipe<'_> {
         let sliced = sliced(tensor, is_sliced, options, casts, order);
         let sliced =
             sliced.map_err(|cause| Error::from(cause).of_tensor(tensor.name.as_deref(), true))?;
-        Ok(MemberRegion { part: tensor.part(), region: sliced.region, step: Step::AsFirst(1) })
+        Ok(MemberRegion { shard: tensor.shard(), region: sliced.region, step: Step::AsFirst(1) })
     }
 
     fn lists(&self) -> Vec<&GatheredList> {
@@ -266,7 +266,7 @@ pub(super) fn write_slices(
         members.add_input(of_one.len())?;
     }
     let taken = slices.iter().zip(steps).map(|(HeldSlice { tensor, region, .. }, step)| {
-        MemberRegion { part: tensor.part(), region: Arc::clone(region), step }
+        MemberRegion { shard: tensor.shard(), region: Arc::clone(region), step }
     });
     let mut assembly = Assembly::of_held(inputs, members, Vec::from_iter(taken));
     assembly.align(prepared, |_| u64::MAX)?;

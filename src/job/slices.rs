@@ -271,11 +271,11 @@ impl Slices {
         self.axes.axes()[..self.lens.len()].iter().map(rank)
     }
 
-    /// The index in the selection of element `place` of slice `slice`.
-    pub fn place(&self, slice: u64, place: u64) -> Vec<u64> {
+    /// The index in the selection of element `element` of slice `slice`.
+    pub fn position(&self, slice: u64, element: u64) -> Vec<u64> {
         let at = [
-            super::statistics::place(&self.lens, slice),
-            super::statistics::place(&self.reduced_lens(), place),
+            super::statistics::position_of(&self.lens, slice),
+            super::statistics::position_of(&self.reduced_lens(), element),
         ]
         .concat();
         let mut index = vec![0; at.len()];

@@ -77,7 +77,7 @@ pub struct Chosen {
     /// For each axis, the axis of the tensor that it comes from, if any.
     pub(super) axes: Vec<Option<usize>>,
     pub(super) region: Arc<dyn Region>,
-    part: usize,
+    shard: usize,
 }
 
 impl Chosen {
@@ -127,10 +127,10 @@ impl Chosen {
         let region = index.lists.region(tensor, &selection, &axes.in_memory(order))?;
         let name = tensor.name.clone();
         let dtype = tensor.dtype.clone();
-        let part = tensor.part();
+        let shard = tensor.shard();
         let shape = axes.shape().to_vec();
         let axes = axes.of_whole_axes(&selection.source_axes());
-        Ok(Chosen { name, dtype, shape, axes, region, part })
+        Ok(Chosen { name, dtype, shape, axes, region, shard })
     }
 
     pub fn bytes(&self) -> u64 {
@@ -150,7 +150,7 @@ impl Chosen {
 
     /// The take of its bytes to position `at`; no piece divides elements.
     pub(super) fn take(&self, at: u64) -> Take {
-        let take = Take::new(self.part, Arc::clone(&self.region), Conversion::None, at);
+        let take = Take::new(self.shard, Arc::clone(&self.region), Conversion::None, at);
         Take { unit: (self.dtype.item_bits() / 8).max(1), ..take }
     }
 }
@@ -172,9 +172,9 @@ pub(super) fn each_tensor<T>(
 }
 
 /// The index of an element of a shape, by its number in C order.
-pub fn place(shape: &[u64], number: u64) -> Vec<u64> {
+pub fn position_of(shape: &[u64], number: u64) -> Vec<u64> {
     let lens = shape.iter().rev().map(|&len| len.max(1));
-    let mut place: Vec<u64> = unravel_index(lens, number).collect();
-    place.reverse();
-    place
+    let mut position: Vec<u64> = unravel_index(lens, number).collect();
+    position.reverse();
+    position
 }

@@ -14,7 +14,7 @@ use rustix::path::Arg;
 use super::Attributes;
 use super::system::path_in;
 
-/// The prefix of this program's own attributes, which hold for one file alone and are never copied.
+/// The prefix of this program's own attributes, which are never copied to another file.
 const OWN: &[u8] = b"user.tslice.";
 
 /// Access control lists (acl(5)): the rights on a file, and the rights on files that are made in a folder.

@@ -18,8 +18,8 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// The file of a descriptor; `None` for what holds no bytes to overwrite: pipes, sockets, terminals,
-    /// folders.
+    /// The identity of an open file; `None` for pipes, sockets, terminals and folders, whose bytes cannot be
+    /// overwritten.
     pub(crate) fn of(fd: impl AsFd) -> io::Result<Option<FileId>> {
         Ok(FileId::from_stat(&fstat(fd)?))
     }
@@ -40,12 +40,12 @@ impl FileId {
     }
 }
 
-/// The identity of a file on this machine, until anything of it changes; another machine may have other numbers for it.
+/// The identity of a file and its last changes, as this machine sees them; another machine may see other numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileVersion {
     pub(crate) file: FileId,
     pub(crate) size: u64,
-    /// The times of the last change of its bytes, and of any change.
+    /// The times of the last change of the bytes (mtime) and of the status (ctime).
     pub(crate) mtime: (i64, i64),
     ctime: (i64, i64),
 }
@@ -68,7 +68,7 @@ pub(crate) fn file_len(file: impl AsFd) -> io::Result<u64> {
     Ok(u64::try_from(fstat(file)?.st_size).unwrap_or(0))
 }
 
-/// A file with so many bytes that are not stored counts as a file with holes.
+/// A file is said to have holes if at least this many of its bytes are not stored.
 const HOLE: i64 = 16 << 10;
 
 /// Whether a file has holes: zeros that take no blocks. Standard input is not asked, since asking moves its
@@ -117,7 +117,7 @@ pub fn note_read(input: impl AsFd, name: impl FnOnce() -> String) {
     }
 }
 
-/// Note that a file will be opened, where something is printed before.
+/// Note that a file will be opened: for commands that print before they open it.
 pub fn note_will_read(path: &Path) {
     if let Ok(stat) = stat(path) {
         note(&stat, || path.display().to_string());

@@ -1,5 +1,5 @@
 //! Calls of macOS: exchange of names, clones of files on APFS, allocation, reading ahead, file flags.
-//! All else is as on any other system (`other.rs`).
+//! All other functions come from `other.rs`.
 //!
 //! The project checks and links this on Linux and cannot run it there, so every caller has a
 //! fallback for each call that fails.
@@ -51,7 +51,7 @@ pub(crate) fn clone_over(from: &File, dir: impl AsFd, name: &str) -> Result<Owne
     let clone = format!("{name}.clone");
     fclonefileat(from, &dir, &clone, CloneFlags::NOFOLLOW | CloneFlags::NOOWNERCOPY)?;
     let put = || {
-        // the permissions are those of the original, which may be read-only
+        // the clone has the permissions of the original, which may be read-only
         let reads = OFlags::RDONLY | OFlags::CLOEXEC;
         fchmod(retry_on_intr(|| openat(&dir, &clone, reads, Mode::empty()))?, mode)?;
         let writes = OFlags::RDWR | OFlags::CLOEXEC;

@@ -1,9 +1,8 @@
 //! System calls beyond the standard library, on every system by the same names.
 //!
-//! `unix` hands out the calls of POSIX as `rustix` names them, and `windows` has calls of the same names that do the
-//! same. `linux` holds the calls that only Linux has, and `macos` their counterparts on macOS. In `other` these calls
-//! fail, and callers fall back as on old kernels and simple file systems; Windows takes most of them from there.
-//! Nothing here knows the user's files by path.
+//! `unix` has the calls of POSIX, under `rustix`'s names; `windows` has functions of the same names for Windows. `linux`
+//! has the calls that only Linux has, and `macos` the same functions for macOS. The functions in `other` always fail:
+//! callers then fall back, as on old kernels and simple file systems. Windows uses most functions of `other`.
 //!
 //! `RUSTFLAGS="--cfg tslice_other_system"` selects `other` on Linux too, to test the fallbacks.
 

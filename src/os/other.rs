@@ -1,4 +1,4 @@
-//! A system with nothing but POSIX: the calls fail or say no, and callers fall back.
+//! Functions for a system with POSIX only: each fails or returns "no", and callers fall back.
 
 #![allow(unsafe_code)]
 // macOS and Windows use a part of this file
@@ -138,8 +138,7 @@ pub(crate) fn load(_: &Mmap, _: usize, _: usize) -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 
-/// Does nothing: the loss of a page that cannot be written is noticed when the page is touched, by
-/// its watch.
+/// Does nothing: a page that cannot be written is noticed by the map's watch, when the page is touched.
 pub(crate) fn populate_to_write(_: &MmapRaw, _: usize, _: usize) -> io::Result<()> {
     Ok(())
 }

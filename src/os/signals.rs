@@ -1,11 +1,11 @@
-//! Signals that end the process, where nothing handles them.
+//! Signals that end the process, unless they are handled.
 
 #![allow(unsafe_code)]
 
 use libc::c_int;
 
-/// Signals that are not watched: they do not end a process, cannot be caught, tell of a fault of the program
-/// itself, or have another use here.
+/// Signals that are not watched: they do not end a process, cannot be caught, report a fault of the program itself, or
+/// have another use here.
 const OTHERS: &[c_int] = &[
     libc::SIGKILL,
     libc::SIGSTOP,

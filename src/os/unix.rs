@@ -1,4 +1,4 @@
-//! What all systems of POSIX have: calls by descriptor, limits, standard streams, pipes.
+//! Calls that all POSIX systems have: by descriptor, limits, standard streams, pipes.
 
 #![allow(unsafe_code)]
 
@@ -66,7 +66,7 @@ pub(crate) fn open_at_once(path: &Path, writes: bool) -> IoResult<File> {
     OpenOptions::new().read(true).write(writes).custom_flags(flags).open(path)
 }
 
-/// An open file once more, such as a standard stream.
+/// Duplicate the descriptor of an open file, such as a standard stream.
 pub(crate) fn duplicate(fd: impl AsFd) -> IoResult<File> {
     fd.as_fd().try_clone_to_owned().map(File::from)
 }
@@ -82,7 +82,7 @@ pub(crate) fn link_text(dir: impl AsFd, name: &OsStr) -> Result<PathBuf> {
     Ok(PathBuf::from(OsString::from_vec(link.into_bytes())))
 }
 
-/// The files that an input names: shells have expanded it.
+/// The path alone: on POSIX systems the shell has expanded patterns.
 pub fn expanded(path: &Path) -> Vec<PathBuf> {
     vec![path.to_owned()]
 }
@@ -92,7 +92,7 @@ pub(crate) fn link_aside(dir: impl AsFd, name: &OsStr, other: &str) -> Result<()
     linkat(&dir, name, &dir, other, AtFlags::empty())
 }
 
-/// A name of these bytes, which a file or a user gave.
+/// The name with these bytes, from a file or a user.
 pub fn name_of(bytes: Vec<u8>) -> OsString {
     OsString::from_vec(bytes)
 }
@@ -113,7 +113,7 @@ pub(crate) fn names_in(folder: impl AsFd) -> Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Whether what is written to an open file goes to its end, at whatever position. True where this is unknown.
+/// Whether all writes to an open file append (`O_APPEND`). True where this is unknown.
 pub(crate) fn appends(file: &File) -> bool {
     fcntl_getfl(file).map_or(true, |flags| flags.contains(OFlags::APPEND))
 }
@@ -163,7 +163,7 @@ pub(crate) fn open_file_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Whether an error says that the process has too many open files.
+/// Whether an error means that the process has too many open files.
 pub fn is_too_many_open_files(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
 }
@@ -206,7 +206,7 @@ impl<Fd: AsFd> Write for Waiting<Fd> {
     }
 }
 
-/// Call `clean` when a signal would end the process; it gets the function that ends it.
+/// Call `clean` when a signal is about to end the process. Its argument is the function that ends the process.
 pub(crate) fn before_end(clean: impl FnOnce(&dyn Fn()) + Send + 'static) -> IoResult<()> {
     let mut signals = Signals::new(ending_signals())?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
@@ -223,12 +223,12 @@ pub(crate) fn survive_file_limit() {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
-/// End as a program does that writes to a pipe nobody reads: silently, by SIGPIPE. Returns where the signal is blocked.
+/// End silently by SIGPIPE, as a program ends that writes to a closed pipe. Returns if the signal is blocked.
 pub fn end_by_closed_pipe() {
     let _ = signal_hook::low_level::emulate_default_handler(SIGPIPE);
 }
 
-/// Note that the user interrupts, instead of being ended by it: Ctrl-C is for another program.
+/// Note Ctrl-C in a flag instead of ending the process: while a pager runs, Ctrl-C is for the pager.
 pub fn note_interrupts() -> Arc<AtomicBool> {
     let interrupted: Arc<AtomicBool> = Arc::default();
     for signal in [SIGINT, SIGQUIT] {
@@ -237,12 +237,12 @@ pub fn note_interrupts() -> Arc<AtomicBool> {
     interrupted
 }
 
-/// The words of an error are those of the system.
+/// `None`: on POSIX systems the system's own words are used.
 pub fn words(_: i32) -> Option<&'static str> {
     None
 }
 
-/// Nothing: a replaced file that is in use has no name.
+/// Does nothing: a replaced file that is in use has no name.
 pub fn remove_unused() {}
 
 pub(crate) fn truncate(file: &File, len: u64) -> IoResult<()> {

@@ -208,7 +208,7 @@ pub struct OutputTensor {
     pub bytes: u64,
     pub conversion: Conversion,
     /// The input's shard that holds the tensor.
-    pub part: usize,
+    pub shard: usize,
 }
 
 impl OutputTensor {
@@ -216,7 +216,7 @@ impl OutputTensor {
     fn unchanged(tensor: TensorInfo) -> OutputTensor {
         OutputTensor {
             bytes: tensor.bytes(),
-            part: tensor.part(),
+            shard: tensor.shard(),
             conversion: Conversion::None,
             name: tensor.name.unwrap_or_default(),
             dtype: tensor.dtype,
@@ -302,8 +302,8 @@ impl Entries {
             self.input.get(number).is_none_or(|tensor| OutputTensor::unchanged(tensor) != entry);
         let first = if is_own { self.own.len() } else { number };
         if is_own {
-            let OutputTensor { name, dtype, shape, conversion, part, .. } = entry;
-            let tensor = TensorInfo::new(dtype, shape, Order::C, 0).placed(part, 0);
+            let OutputTensor { name, dtype, shape, conversion, shard, .. } = entry;
+            let tensor = TensorInfo::new(dtype, shape, Order::C, 0).placed(shard, 0);
             self.own.push(&TensorInfo { name: Some(name), ..tensor });
             self.conversions.push(conversion);
         }

@@ -1,7 +1,7 @@
 //! Outputs: their destination, their format, and the offset of every byte.
 //!
 //! An [`Output`] has a destination, a format ([`OutputFormat`]) and options. Preparing it gives
-//! tensors their places; nothing is written here.
+//! tensors their offsets; nothing is written here.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -94,7 +94,7 @@ pub enum LayoutFault {
     Axes { format: &'static str, most: usize, ndim: usize },
     /// More rows without elements than are useful as text.
     #[error(
-        "shape {} without elements would be {rows} empty rows, an output of format {format} has at \
+        "shape {} without elements would be {rows} empty rows, and an output of format {format} has at \
          most {MAX_EMPTY_ROWS}",
         AsTuple(shape)
     )]

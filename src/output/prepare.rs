@@ -1,4 +1,4 @@
-//! An output: its destination, its format, and the places of its tensors.
+//! An output: its destination, its format, and the offsets of its tensors.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -66,7 +66,7 @@ pub enum Omission {
     Dropped { name: String, attributes: Vec<String> },
 }
 
-/// An output with a known place for every byte.
+/// An output with a known offset for every byte.
 pub struct Prepared {
     pub output: Output,
     /// The tensors, in the given order.
@@ -247,7 +247,7 @@ impl Output {
             }
             _ => Conversion::None,
         };
-        Ok(OutputTensor { name, dtype, shape, bytes, conversion, part: tensor.part() })
+        Ok(OutputTensor { name, dtype, shape, bytes, conversion, shard: tensor.shard() })
     }
 
     /// The name of a tensor in the output: the name in the options for a tensor that is `sliced`, else its old

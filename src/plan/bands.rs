@@ -1,8 +1,8 @@
-//! A relayout in two passes, for memories so small that one pass would read short stretches.
+//! A relayout in two passes, for a memory so small that one pass would read short stretches.
 //!
-//! The first pass takes *bands* of the input, one after the other, each as long as a share of the memory allows, and
-//! writes each to a scratch file in the order of the output. The second pass takes ranges of the output, each as long
-//! as a share: such a range has one stretch in each band. For N items, and shares of S items, stretches have about
+//! The first pass takes *bands* of the input, one after the other. A band is as long as a share of the memory allows, and
+//! is written to a scratch file in the order of the output. The second pass takes ranges of the output, each as long as a
+//! share of the memory. Such a range has one stretch in each band. For N items, and shares of S items, stretches have about
 //! S²/N items; in one pass they have about the root of S.
 //!
 //! ```text

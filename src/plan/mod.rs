@@ -10,8 +10,8 @@
 //!   input   ··█·█·█·█·█·█·█···█·█·█·█·█·█·█···            runs, `stride` apart
 //! ```
 //!
-//! Where an axis other than the last is contiguous in the input (a relayout), pieces are [boxes](Plan::tiled) of
-//! several rows of the output, so that both input and output are used in whole cache lines.
+//! In a relayout, an axis other than the last is contiguous in the input. Its pieces are [boxes](Plan::tiled) of several
+//! rows of the output, so that both input and output are used in whole cache lines.
 //!
 //! Kinds of plans:
 //!
@@ -153,8 +153,8 @@ impl Plan {
         &self.input
     }
 
-    /// The range from the first byte that is read to the last, where the reads are sparse (far apart, with more unused
-    /// bytes between them than used ones), or where whole panels are [prefetched](Plan::prefetch).
+    /// The range from the first byte that is read to the last. `None` unless the reads are sparse (far apart, with more
+    /// unused bytes than used bytes) or whole panels are [prefetched](Plan::prefetch).
     ///
     /// ```
     /// use tslice::{index::{numpy, resolve::resolve}, plan::Plan, shape::Order, view::{Layout, View}};

@@ -1,10 +1,15 @@
 //! Regions of a tensor: which of its bytes are taken, in the order of the output.
 //!
-//! A [`Region`] knows the number of its bytes, the [`Route`] by which they are read, its parts, and
-//! whether it runs forward. Its kinds are ranges of positions, fields side by side, and elements in
-//! chunks (`strided`), positions that index tensors name (`indices`), regions of other regions'
-//! bytes in scratch (`ordered`), and computed elements (`computed`). A [`Take`] is a region with
-//! its position in an output. The index tensors of an expression are opened here too ([`Lists`]).
+//! A [`Region`] knows the number of its bytes, the [`Route`] by which they are read, its parts, and whether it runs
+//! forward. These kinds exist:
+//!
+//! - ranges of positions, fields side by side, and elements in chunks (`strided`);
+//! - positions that index tensors name (`indices`);
+//! - regions of the bytes of another region in scratch (`ordered`);
+//! - computed elements (`computed`).
+//!
+//! A [`Take`] is a region with its position in an output. The index tensors of an expression are opened here too
+//! ([`Lists`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -98,7 +103,7 @@ impl dyn Region + '_ {
         self.gathered().map_or(&[], |gathered| &gathered.lists)
     }
 
-    /// The error of its pieces: that of index tensors, if these are bad or could not be read.
+    /// The error of its pieces: an index tensor is bad or could not be read.
     pub(crate) fn failed(&self, error: ExecuteError) -> Error {
         GatheredList::failed(self.lists(), error)
     }
@@ -108,7 +113,7 @@ impl dyn Region + '_ {
 #[derive(Clone)]
 pub struct Take {
     /// The file of the input that holds it.
-    pub part: usize,
+    pub shard: usize,
     pub region: Arc<dyn Region>,
     pub conversion: Conversion,
     pub at: u64,
@@ -118,8 +123,8 @@ pub struct Take {
 
 impl Take {
     /// A region of a file of the input, to be written at position `at` of the output.
-    pub fn new(part: usize, region: Arc<dyn Region>, conversion: Conversion, at: u64) -> Take {
-        Take { part, region, conversion, at, unit: conversion.unit() }
+    pub fn new(shard: usize, region: Arc<dyn Region>, conversion: Conversion, at: u64) -> Take {
+        Take { shard, region, conversion, at, unit: conversion.unit() }
     }
 
     /// Add the take to `takes`: joined with the last of them, if both are one range of bytes in the
@@ -140,7 +145,7 @@ impl Take {
     /// The region of this take and the next one, if that is one range.
     fn followed_by(&self, next: &Take) -> Option<Arc<dyn Region>> {
         let plain = |take: &Take| take.conversion == Conversion::None;
-        if !plain(self) || !plain(next) || self.part != next.part {
+        if !plain(self) || !plain(next) || self.shard != next.shard {
             return None;
         }
         let first = self.region.strided()?;

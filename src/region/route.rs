@@ -50,7 +50,7 @@ pub enum ReadFor {
     Stream,
 }
 
-/// The pieces of a region, and their source, if it is not that of the tensor.
+/// The pieces of a region, and their source, if it is not the tensor's own source.
 pub struct RegionPieces<'a> {
     pub pieces: Box<dyn Pieces + 'a>,
     /// Scratch with the elements in the order of the output.
@@ -61,7 +61,7 @@ pub struct RegionPieces<'a> {
 const FEW_ROWS: u64 = 1 << 14;
 const FEW_BYTES: u64 = 32 << 20;
 
-/// A way from a tensor's bytes to those of a region.
+/// A way from a tensor's bytes to a region's bytes.
 pub enum Route<'a> {
     Direct(Box<dyn Pieces + 'a>),
     Spooled {
@@ -90,7 +90,7 @@ pub enum Route<'a> {
         then: &'a dyn Region,
         temporary_bytes: u64,
     },
-    /// Elements that are computed from those of another route.
+    /// Elements that are computed from the elements of another route.
     Computed {
         of: Box<Route<'a>>,
         region: &'a ComputedRegion,

@@ -94,11 +94,11 @@ pub fn check_among(
     options: SinkOptions,
     targets: &mut Targets,
 ) -> SinkResult<()> {
-    let place = target.resolve()?;
+    let resolved = target.resolve()?;
     let writable = |dir, name, access, what| {
         accessat(dir, name, access, AtFlags::EACCESS).map_err(SinkError::os(what))
     };
-    match &place {
+    match &resolved {
         Resolved::Stdout if closed_at_start(StdStream::Output) => Err(SinkError::StdoutClosed),
         Resolved::Stdout => SinkError::refuse_input(),
         Resolved::Special { dir, name } => {
@@ -111,6 +111,6 @@ pub fn check_among(
     }?;
     match target {
         Destination::Stdout => Ok(()),
-        Destination::Path(path) => targets.add(path, place),
+        Destination::Path(path) => targets.add(path, resolved),
     }
 }

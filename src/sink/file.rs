@@ -4,9 +4,8 @@
 //!    set.
 //! 2. A file without a name is opened in that directory (`O_TMPFILE`). It has the permissions of a new file, or all
 //!    rights of the file that it replaces (`rights`). However the process ends, the file is gone.
-//! 3. Space for all bytes is allocated (`fallocate`), so that a full disk is noticed at once. Where blocks of an input
-//!    can be shared, this is done before (`space`), and other bytes are allocated as they are written; so are all bytes
-//!    where the input has holes.
+//! 3. Space for all bytes is allocated (`fallocate`), so that a full disk is noticed at once. There are two exceptions
+//!    (`Space`): if blocks are shared with an input, or the input has holes, space is allocated as bytes are written.
 //! 4. Bytes are written by position, from any thread.
 //! 5. `commit` checks that all were written. With `fsync`, and on network file systems, it waits for the disk.
 //! 6. The file gets its name by `linkat`, which fails if the name was taken in the meantime.
@@ -70,7 +69,7 @@ impl FileSink {
         other: Option<RightsOf<'_>>,
     ) -> SinkResult<Self> {
         let other = other.filter(|_| entry.old_mode.is_none());
-        // until then nobody else may open the file
+        // nobody else may open the file before it has these rights
         let mode = if other.is_some() { Some(0o600) } else { options.mode };
         let sink = Self::create(entry, SinkOptions { mode, ..options }, true)?;
         if let (Some(other), Some(file)) = (other, &sink.file) {

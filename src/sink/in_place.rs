@@ -72,7 +72,7 @@ impl InPlaceFile {
         Ok(InPlaceFile { file, len, map })
     }
 
-    /// A new file, whose bytes come in any order.
+    /// A new file, whose bytes are written in any order.
     pub(super) fn in_no_order(file: File) -> SinkResult<InPlaceFile> {
         let file = InPlaceFile::new(file)?;
         file.map.iter().for_each(WritableMap::expect_anywhere);
@@ -97,7 +97,7 @@ impl InPlaceFile {
         sync_file(&self.file, fsync)
     }
 
-    /// Begin to write after `end`; the growth is kept, or cut off again.
+    /// Begin to write after `end`. The file is truncated to `end` again, unless the growth is kept.
     pub fn grow_from(&self, end: u64) -> SinkResult<Growth<'_>> {
         let file = self.file.try_clone().map_err(SinkError::Io)?;
         let growing = Arc::new(Growing { file, end });
@@ -122,8 +122,8 @@ impl InPlaceFile {
     }
 }
 
-/// The bytes written after the end of a file. They are cut off when this is dropped, or when a signal ends the
-/// process.
+/// The bytes written after the end of a file. Dropping this truncates the file to its old end, and so does a signal
+/// that ends the process.
 #[derive(Debug)]
 pub struct Growth<'a> {
     file: &'a InPlaceFile,
@@ -139,7 +139,7 @@ impl Growth<'_> {
         })
     }
 
-    /// Forget the growth; returns whether it was still to be cut off.
+    /// Let no signal truncate the file any more; returns whether one still could.
     fn forget(&self) -> bool {
         let mut all = GROWING.write().unwrap_or_else(PoisonError::into_inner);
         let before = all.len();

@@ -37,7 +37,7 @@ mod temp_name;
 mod zip;
 
 pub use sharing::{BLOCK_BYTES, CopiedRange};
-// named here for the tests
+// public for the tests
 #[doc(hidden)]
 pub use create::create_named;
 pub use create::{check, check_among, create, create_copy, overwritten_file};
@@ -149,9 +149,8 @@ pub trait Draft: Sink {
         Err(SinkError::NotRegularFile)
     }
 
-    /// Put a sealed output in place. With `Replaced::Saved`, the replaced file is preserved, so that the output can be taken
-    /// back; an output that cannot be taken back, such as a stream, stays. On an error the old file is still in
-    /// place.
+    /// Put a sealed output in place. With `Replaced::Saved`, the replaced file is preserved, so that this step can be
+    /// undone; for a stream it cannot. On an error the old file is still in place.
     fn place(self: Box<Self>, replaced: Replaced) -> SinkResult<PlacedOutputs>;
 
     fn commit(mut self: Box<Self>) -> SinkResult<()> {
@@ -160,14 +159,14 @@ pub trait Draft: Sink {
     }
 }
 
-/// Let writing beyond the file size limit (`ulimit -f`) fail, and not end the process.
+/// Let writes beyond the file size limit (`ulimit -f`) fail instead of ending the process.
 fn ignore_sigxfsz() {
     static ONCE: Once = Once::new();
     ONCE.call_once(survive_file_limit);
 }
 
-/// With `fsync`, and on network file systems, wait for the disk: these may report errors only at `close`, whose
-/// result is not checked.
+/// Wait for the disk, with `fsync` and on network file systems. Network file systems may report an error as late as at
+/// `close`, whose result is not checked.
 fn sync_file(file: &File, fsync: bool) -> SinkResult<()> {
     if fsync || is_network(file) {
         file.sync_all().map_err(SinkError::os("cannot be brought to the disk"))?;
@@ -206,7 +205,7 @@ pub enum SinkError {
     #[error("is a directory")]
     IsADirectory,
     /// The path of a file to be changed in place is not a regular file.
-    #[error("not a regular file, which alone can be written at any position")]
+    #[error("not a regular file: bytes cannot be written at any position")]
     NotRegularFile,
     /// A file became shorter while it was overwritten in place.
     #[error("the file was cut short while it was being written")]
@@ -280,7 +279,7 @@ pub enum SinkError {
     /// Writing failed.
     #[error("{0}")]
     Io(#[source] io::Error),
-    /// A part of the output could not be written.
+    /// A part (`--part`) of the output could not be written.
     #[error(transparent)]
     Parts(#[from] PartsError),
 }

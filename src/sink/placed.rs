@@ -1,4 +1,4 @@
-//! Names given to finished outputs, which can be taken back.
+//! Outputs put in place: finished files get their names, and can lose them again when another output fails.
 //!
 //! One output of several becomes visible by the same steps for files and folders:
 //!
@@ -11,10 +11,9 @@
 //! 3. [`PlacedOutputs::keep`], when all outputs are in place, removes the old files. [`PlacedOutputs::and`], after an error, and
 //!    dropping take the names back in reverse order.
 //!
-//! To undo is to act on exactly the file that was placed, identified by device and inode: whatever has the
-//! name is moved aside and examined before it is removed, and files that others have put there meanwhile
-//! stay. An old file whose name is lost retains its temporary name. Even SIGKILL leaves no worse than old
-//! files under such names.
+//! Undoing removes only the file that was placed, which is identified by device and inode. The file that has the name is
+//! moved aside and examined first; a file that another program has put there stays. An old file that cannot get its
+//! name back has a temporary name. SIGKILL can leave nothing worse than old files under temporary names.
 
 use std::io;
 use std::path::Path;
@@ -83,7 +82,7 @@ impl PlacedOutputs {
         let new = NewFile { id, kind: temp.kind() };
         let stands = || statat(&at.dir, &at.name, AtFlags::SYMLINK_NOFOLLOW);
         let exchanged = exchange(&temp, &at).map_err(|error| {
-            // a missing call cannot tell that the name is free
+            // the call may be missing: then only `stands` says whether the name is free
             let gone = if lacks_flags(error) { stands().err() } else { None };
             gone.filter(|gone| *gone == Errno::NOENT).unwrap_or(error)
         });
@@ -191,7 +190,7 @@ impl PlacedOutputs {
             if let (Some(work), Some(old)) = (before_removal, old)
                 && !open_folder(old.dir(), old.name()).is_ok_and(work)
             {
-                // better a folder that is left than a file that is lost
+                // leave the folder rather than lose a file
                 old.leave();
             }
         }
@@ -226,9 +225,9 @@ impl ReplacedName {
             (Some(new), None) => remove(&at, new),
             (Some(new), Some(old)) => match exchange(&old, &at) {
                 Ok(()) if id_of(&old) == Some(new.id) => None,
-                // another program has replaced the new file: its file gets the name again
+                // another program has replaced the new file: that program's file gets the name again
                 Ok(()) => {
-                    // whichever file has the temporary name then, it is not ours to remove
+                    // the file that now has the temporary name belongs to another program
                     let _ = exchange(&old, &at);
                     Some(leave(old))
                 }
@@ -387,7 +386,7 @@ fn id_of(temp: &TempName) -> Option<FileId> {
     stat.ok().map(|stat| FileId::any(&stat))
 }
 
-/// Open a directory to list or sync it: the descriptors of places are `O_PATH`.
+/// Open a directory to list or sync it: the descriptors in [`FileAt`] are `O_PATH`, which allow neither.
 pub(super) fn open_dir(from: impl AsFd, path: &Path) -> OsResult<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     retry_on_intr(|| openat(&from, path, flags, Mode::empty()))

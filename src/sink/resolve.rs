@@ -69,17 +69,17 @@ pub(super) fn resolve(path: &Path) -> SinkResult<Resolved> {
 
 /// Resolve a path that is relative to the directory `from`.
 pub(super) fn resolve_from(from: impl AsFd, path: &Path) -> SinkResult<Resolved> {
-    let place = follow(&from, path)?;
-    if let Resolved::File(FileAt { dir, name, .. }) = &place
+    let resolved = follow(&from, path)?;
+    if let Resolved::File(FileAt { dir, name, .. }) = &resolved
         && holds_blobs(dir)
         && goes_through_link(from, path)
     {
         return Err(SinkError::NamedByContent { target: Path::new("blobs").join(name) });
     }
-    Ok(place)
+    Ok(resolved)
 }
 
-/// Refuse a file to be changed in place, if a link leads to it into a cache whose files are named by their
+/// Refuse a file to be changed in resolved, if a link leads to it into a cache whose files are named by their
 /// content. Other faults show when the file is opened.
 pub(super) fn check_in_place(path: &Path) -> SinkResult<()> {
     match resolve(path) {
@@ -217,8 +217,8 @@ fn descriptor(dir: OwnedFd, name: OsString) -> SinkResult<Resolved> {
 pub struct Targets(HashMap<(Option<FileId>, OsString), PathBuf>);
 
 impl Targets {
-    pub(super) fn add(&mut self, path: &Path, place: Resolved) -> SinkResult<()> {
-        let target = match place {
+    pub(super) fn add(&mut self, path: &Path, resolved: Resolved) -> SinkResult<()> {
+        let target = match resolved {
             Resolved::File(FileAt { dir, name, .. }) => {
                 let dir = fstat(dir).map_err(SinkError::os("cannot be created"))?;
                 (Some(FileId::any(&dir)), name)

@@ -1,5 +1,6 @@
-//! The rights that a new file or folder takes over from the one that it replaces: owner, group, mode, access lists
-//! and other extended attributes, as after `cp`, which writes into the existing file.
+//! The rights that a new file takes over from the file that it replaces: owner, group, mode, access lists and other
+//! extended attributes. So it has the rights that `cp` would leave, which writes into the existing file. The same holds
+//! for folders.
 //!
 //! Where the system refuses the old group, the new group gets only the rights of all others; a set-user-ID or
 //! set-group-ID bit is taken over only with its owner or group.

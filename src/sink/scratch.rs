@@ -1,4 +1,4 @@
-//! A scratch file, unnamed in `TMPDIR`, for bytes that come in another order than an output takes them.
+//! A scratch file: an unnamed file in `TMPDIR`, for bytes that are made in another order than an output takes them.
 
 use std::fs::File;
 use std::io;
@@ -50,7 +50,7 @@ pub(crate) fn scratch_fits(bytes: u64) -> io::Result<bool> {
     if is_in_memory(&file) {
         return Ok(false);
     }
-    // a file system that does not tell fails when the space is allocated
+    // if the file system does not tell, the allocation itself may fail
     let Ok(stat) = fstatvfs(&file) else { return Ok(true) };
     match stat.f_bavail.saturating_mul(stat.f_frsize) {
         free if free < bytes => {

@@ -1,4 +1,4 @@
-//! Several outputs that appear together, as one space of positions.
+//! Several outputs that appear together. As one sink, the bytes of each output follow those of the previous output.
 //!
 //! 1. Each output is created like a single one: without a name, allocated in full.
 //! 2. `seal` writes the remaining bytes of each, and checks that no byte is missing. A full disk is noticed here at the
@@ -37,7 +37,7 @@ pub type SeveralSinks = Files<dyn Draft>;
 #[derive(Debug)]
 pub struct Files<S: ?Sized> {
     pub(super) files: Vec<FileInSpace<S>>,
-    /// The number of files that are sealed and closed: the first ones.
+    /// The number of files, from the first on, that are sealed and closed.
     parked: usize,
     end: u64,
     /// Whether write errors name the file.

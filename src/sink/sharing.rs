@@ -1,17 +1,17 @@
 //! A copy of a file as `cp` makes it: by reflink if the file system can, else by `copy_file_range`; holes stay
 //! holes.
 //!
-//! **Shared blocks.** XFS, btrfs and bcachefs let two files share blocks. A range of an input file that goes
-//! unchanged to one range of the output is not packed but shared: before a job's first piece `execute/mod.rs`
-//! asks the source for its file and the sink to share the file's blocks (`Sink::share`); the bytes before the
-//! first whole block and after the last are copied. Ranges below 64 KiB are copied, and outputs that need each
-//! byte: text, and `.npz`, whose directory has a CRC-32 of each member. Space for the output is then not
-//! allocated beforehand, and headers are written last: the first write decides.
+//! **Shared blocks.** XFS, btrfs and bcachefs let two files share blocks. A range of an input file that is copied
+//! unchanged to one range of the output is shared: before a job's first piece, `execute/mod.rs` asks the source for its
+//! file, and the sink to share the file's blocks (`Sink::share`). The bytes before the first whole block and after the
+//! last are copied. Ranges below 64 KiB are copied too. So are outputs that need each byte: text, and `.npz`, whose
+//! directory has a CRC-32 of each member. An output that may share blocks gets its space at its first write, and its
+//! headers are written last.
 //!
-//! Only bytes with equal offsets in a block can be shared. A `.npy` header has np.save's own length, most often
-//! 128 bytes in input and output. A `.safetensors` header is padded with spaces (up to 4088) so that most bytes
-//! have the offset of the input (`job/align.rs`), where this gains 1 MiB or more, on every file system, so that
-//! one command writes the same bytes anywhere.
+//! Only bytes with equal offsets in a block can be shared. A `.npy` header is as long as np.save writes it, mostly 128
+//! bytes in input and output. A `.safetensors` header is padded with spaces (up to 4088), so that most bytes have the
+//! same offset in a block as in the input (`job/align.rs`), if this shares 1 MiB or more. It is padded on every file
+//! system, so that one command writes the same bytes anywhere.
 
 use std::fs::File;
 use std::io;
@@ -46,7 +46,7 @@ pub struct CopiedRange<'a> {
 
 impl CopiedRange<'_> {
     pub(super) fn len(&self) -> u64 {
-        self.place(self.range.end)
+        self.in_copy(self.range.end)
     }
 
     pub(super) fn is_from_the_start(&self) -> bool {
@@ -54,7 +54,7 @@ impl CopiedRange<'_> {
     }
 
     /// The position in the copy of a byte of the file.
-    fn place(&self, position: u64) -> u64 {
+    fn in_copy(&self, position: u64) -> u64 {
         position - self.range.start + self.at
     }
 }
@@ -63,7 +63,7 @@ impl CopiedRange<'_> {
 /// since its last call.
 pub(super) fn copy_file(from: &CopiedRange<'_>, to: &File, copied: &dyn Fn(u64)) -> SinkResult<()> {
     let outcome = copy_all(from, to, copied);
-    // reported first: the lost part looked like a hole, or caused another error
+    // checked first: a truncated file looks like a hole, or causes another error
     if os::file_len(from.file).map_err(SinkError::os(COPYING))? < from.range.end {
         return Err(SinkError::OriginalTruncated);
     }
@@ -80,7 +80,7 @@ fn copy_all(from: &CopiedRange<'_>, to: &File, copied: &dyn Fn(u64)) -> io::Resu
     let blocks = whole_blocks(range, at, block_bytes(to));
     let can_share = !is_whole && !blocks.is_empty();
     let is_shared =
-        can_share && os::clone_range(file, &blocks, to, from.place(blocks.start)).is_ok();
+        can_share && os::clone_range(file, &blocks, to, from.in_copy(blocks.start)).is_ok();
     let shared = if is_shared { blocks } else { range.start..range.start };
     copied(shared.end - shared.start);
     copy_data(from, range.start..shared.start, to, copied)?;
@@ -102,7 +102,7 @@ fn copy_data(
             Err(_) => part.end,
         };
         // notice a full disk before copying; not every file system can
-        match os::allocate_within(to, from.place(start)..from.place(end)) {
+        match os::allocate_within(to, from.in_copy(start)..from.in_copy(end)) {
             Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
             Err(error) => return Err(error.into()),
         }
@@ -133,7 +133,7 @@ fn copy_range(
 ) -> io::Result<()> {
     while at < end {
         let most = (end - at).min(MAX_RANGE) as usize;
-        match os::copy_range(from.file, at, to, from.place(at), most) {
+        match os::copy_range(from.file, at, to, from.in_copy(at), most) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(count) => {
                 at += count as u64;
@@ -141,14 +141,14 @@ fn copy_range(
             }
             Err(Errno::INTR) => {}
             Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => return Err(Errno::NOSPC.into()),
-            // not supported here, or a real error, which reading and writing will meet again
+            // not supported, or a real error: then reading or writing fails too
             Err(_) => {
                 return in_pieces(
                     from.file,
                     at..end,
                     |error| error,
                     |at, piece| {
-                        to.write_all_at(piece, from.place(at))?;
+                        to.write_all_at(piece, from.in_copy(at))?;
                         copied(piece.len() as u64);
                         Ok(())
                     },
@@ -187,8 +187,8 @@ pub(super) fn block_bytes(file: &File) -> u64 {
     size.max(BLOCK_BYTES)
 }
 
-/// The whole blocks in a range of a file that are whole blocks of another at position `at`, too; empty where
-/// there are none.
+/// The bytes of a range that fill whole blocks both in their file and at position `at` of another file; empty if there
+/// are none.
 fn whole_blocks(range: &Range<u64>, at: u64, block: u64) -> Range<u64> {
     let start = range.start.checked_next_multiple_of(block).unwrap_or(u64::MAX);
     let end = range.end / block * block;

@@ -21,7 +21,7 @@ use crate::os::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, statat};
 use crate::os::io::retry_on_intr;
 use crate::os::{FileExt, StdStream, Waiting, closed_at_start};
 
-/// An output that cannot be taken back.
+/// An output whose written bytes cannot be taken back: a pipe, a device, or an open file.
 #[derive(Debug)]
 pub struct StreamSink {
     file: File,

@@ -27,9 +27,9 @@ use crate::os::FileId;
 pub struct ConcatSource {
     files: Vec<Segment>,
     len: u64,
-    /// The shortest window limit of the files, which every piece of a job asks for.
+    /// The smallest window limit of the files; stored, since every piece of a job asks for it.
     window_limit: Option<u64>,
-    /// The longest gap that a file would rather read than request again.
+    /// The longest request gap of the files.
     request_gap: Option<u64>,
     holes: OnceLock<bool>,
 }
@@ -171,17 +171,16 @@ impl Source for ConcatSource {
     }
 }
 
-// A pool of many files of which few are open: each is opened to be read, and closed when others are read.
-//
-// So a checkpoint of thousands of shards is read within any limit of descriptors. A file that was replaced
-// in the meantime is an error.
+// A pool of many files, few of which are open: a file is opened to be read, and closed when other files are read. So a
+// checkpoint of thousands of shards is read within any limit on descriptors. It is an error if a file was replaced
+// before it is opened again.
 
 const OPEN: usize = 32;
 
 /// The number of files above which they are read through a pool.
 const POOLED: usize = 192;
 
-/// Opens the files of an input: each to be read as this mode says, or through a pool where there are many.
+/// An opener of an input's files: a few files are opened as the mode says, many files share a pool.
 #[derive(Clone)]
 pub(crate) struct FileOpener {
     io: IoMode,
@@ -189,7 +188,7 @@ pub(crate) struct FileOpener {
 }
 
 impl FileOpener {
-    /// An opener for so many files.
+    /// An opener for `count` files.
     pub(crate) fn new(count: usize, io: IoMode) -> FileOpener {
         FileOpener { io, pool: (count > POOLED).then(FilePool::default) }
     }

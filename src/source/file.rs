@@ -4,8 +4,8 @@
 //! SIGBUS. The handler in `os::sigbus` puts zero pages there and records the loss, which
 //! [`Source::verify`] turns into an error. So a job on a map reads, verifies, and only then commits.
 //!
-//! A piece that is one run of the input is read by position even so (`Source::read`): it needs no
-//! packing, and so no mapped pages. Where the kernel reads far ahead by itself, a range that is copied
+//! A piece that is one run of the input is read by position even in a mapped file (`Source::read`): it needs no packing,
+//! and so no mapped pages. Where the kernel reads far ahead by itself, a range that is copied
 //! whole is not prefetched, which would only slow it down (`Source::reads_ahead`).
 //!
 //! Network file systems, block devices, files that cannot be mapped and `--io read` use positioned
@@ -155,10 +155,10 @@ pub fn open_spooled(file: File, len: u64) -> SourceResult<Box<dyn Source>> {
     open_regular(file, 0, len, IoMode::Auto).map_err(SourceError::unspooled)
 }
 
-/// The length up to which bytes are read directly even to a slow place.
+/// Up to this length, bytes are read directly even to a slow address.
 const DIRECT: usize = 16 << 10;
 
-/// The bytes read at a time on the way to a slow place, through a buffer that stays in the cache.
+/// Longer reads to a slow address go through a buffer of this length, which stays in the cache.
 const DETOUR: usize = 256 << 10;
 
 /// A file, or its tail, read with `pread`.
@@ -276,11 +276,11 @@ pub(super) fn read_exact(file: &File, at: u64, out: &mut [u8]) -> SourceResult<(
 /// The differences of offsets in a page, destination less source, that are slow.
 const SLOW: RangeInclusive<usize> = 1..=31;
 
-/// The distance to move a buffer away from a slow place, in bytes: a cache line.
+/// The distance to move a buffer away from a slow address, in bytes: a cache line.
 pub(crate) const STEP: usize = 64;
 
-/// Whether the processor may take long to copy many bytes from one place to another. Places are
-/// addresses, or positions in a file, whose pages are those of memory.
+/// Whether the processor may copy slowly between two addresses. A position in a file counts as an address: its page in
+/// the page cache begins at a page of memory.
 pub(crate) fn is_slow(from: usize, to: usize) -> bool {
     SLOW.contains(&(to.wrapping_sub(from) % PAGE as usize))
 }

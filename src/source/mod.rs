@@ -67,9 +67,8 @@ pub trait Source: Send + Sync {
         Ok(())
     }
 
-    /// The source that holds the same bytes at the same positions, and decides how they are best read: by
-    /// default all questions and hints go to it. `None` for bytes in memory, where no order is better
-    /// than another, and for a source that decides by itself.
+    /// The source below this one, which has the same bytes at the same positions: by default all questions and hints go
+    /// to it. `None` for bytes in memory, and for a source that answers by itself.
     fn behind(&self) -> Option<&dyn Source> {
         None
     }
@@ -196,7 +195,7 @@ pub enum SourceError {
     #[error("the input ends after {0} bytes")]
     UnexpectedEnd(u64),
     /// A range, in bytes, outside the source.
-    #[error("bytes {start} to {end} were asked for, of {len}")]
+    #[error("bytes {start} to {end} of {len} were requested")]
     OutOfBounds {
         /// The first byte.
         start: u64,
@@ -221,7 +220,7 @@ pub enum SourceError {
         error: Box<SourceError>,
     },
     /// A file that an input names is not below its folder.
-    #[error("the file lies outside of the folder of the one that names it")]
+    #[error("the file lies outside the folder of the file that names it")]
     Outside,
     /// The scratch file for a pipe's bytes could not be written.
     #[error("the input cannot be kept in {}: {error}", dir.display())]

@@ -7,7 +7,7 @@ use super::{FileOpener, OpenError, Source, SourceError, SourceResult};
 
 /// The folder of an input, below which the files that it names are looked for.
 pub(crate) struct PieceFolder {
-    /// Without links, where it is there.
+    /// The folder's path without links, if it exists.
     folder: PathBuf,
     opener: FileOpener,
 }
@@ -24,7 +24,7 @@ impl PieceFolder {
         PieceFolder::new(path.parent().unwrap_or(path), self.opener.clone())
     }
 
-    /// The path that a name says; an error where it leads out of the folder, whatever is there.
+    /// The path of a name in the folder; an error if the name has `..` or a root, whether the file exists or not.
     pub(crate) fn named(&self, name: &str) -> SourceResult<PathBuf> {
         let inner = Path::new(name).strip_prefix(&self.folder).unwrap_or(Path::new(name));
         let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -34,7 +34,7 @@ impl PieceFolder {
         Err(SourceError::Outside.of_file(name))
     }
 
-    /// The path of a file, without links; an error where one leads out of the folder.
+    /// The path of a file with links resolved; an error if a link leads out of the folder.
     pub(crate) fn path(&self, name: &str) -> SourceResult<PathBuf> {
         let path = fs::canonicalize(self.named(name)?);
         let path = path.map_err(|error| SourceError::Io(error).of_file(name))?;

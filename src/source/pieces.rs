@@ -1,4 +1,4 @@
-//! Boxes of bytes that lie in other sources, as one source: tensors that are stored in pieces.
+//! Tensors that are stored in pieces, in several other sources, as one source.
 //!
 //! A tensor here is a box of bytes in C order: its last axis counts the bytes of an element. Each of its pieces is a
 //! smaller box in it, and the pieces cover it. A piece is opened when its bytes are read for the first time, so that
@@ -27,19 +27,19 @@ pub(crate) struct OpenedPiece {
     pub(crate) source: Arc<dyn Source>,
     /// The position of its first byte in the source.
     pub(crate) first: u64,
-    /// From a byte to the next one along each axis; not negative.
+    /// The distance between neighbouring bytes along each axis.
     pub(crate) strides: Vec<u64>,
 }
 
-/// Opens the piece with this number.
+/// A function that opens a piece by its number.
 type OpenPiece = Box<dyn Fn(usize) -> SourceResult<OpenedPiece> + Send + Sync>;
 
-/// Tensors in pieces, one after the other.
+/// Tensors in pieces; in the source, the bytes of one tensor follow the bytes of another.
 #[derive(Default)]
 pub(crate) struct PiecedTensors {
     tensors: Vec<PiecedTensor>,
     len: u64,
-    /// How many pieces all tensors have.
+    /// The number of pieces of all tensors.
     pieces: usize,
 }
 
@@ -52,10 +52,10 @@ pub(crate) struct PiecesSource {
 
 struct PiecedTensor {
     start: u64,
-    /// From a byte to the next one along each axis, in C order.
+    /// The strides of the tensor's axes, in bytes, in C order.
     strides: Vec<u64>,
     pieces: Vec<PieceBox>,
-    /// The number of its first piece among those of all tensors.
+    /// The number of the tensor's first piece among the pieces of all tensors.
     number: usize,
 }
 
@@ -65,13 +65,13 @@ struct PieceRows<'a> {
     strides: &'a [u64],
     /// The rows are counted along the axes before this one.
     axis: usize,
-    /// How many bytes a row has.
+    /// The bytes of a row.
     run: u64,
     count: u64,
 }
 
 impl PieceRows<'_> {
-    /// The longest rows; those of a piece whose bytes are dense from an axis on are divided before it.
+    /// The longest rows of a piece that are contiguous in the tensor and, from axis `dense` on, in the piece.
     fn of<'a>(tensor: &'a PiecedTensor, piece: &'a PieceBox, dense: usize) -> PieceRows<'a> {
         let strides = tensor.strides.as_slice();
         let mut axis = piece.shape.len().saturating_sub(1);
@@ -84,7 +84,7 @@ impl PieceRows<'_> {
         PieceRows { piece, strides, axis, run, count }
     }
 
-    /// The distance to a row: along the axes that count rows with these strides.
+    /// The distance from the first row to a row, with the given strides of the axes that count rows.
     fn distance(&self, row: u64, strides: &[u64], offset: impl Fn(usize) -> u64) -> u64 {
         let mut rest = row;
         let mut distance = 0;
@@ -104,7 +104,7 @@ impl PieceRows<'_> {
         inner + self.distance(row, self.strides, |axis| self.piece.offset[axis])
     }
 
-    /// The first row for which this does not hold, of which all stand behind those for which it does.
+    /// The first row for which `is_before` is false; it is true for all rows before, and false for all rows after.
     fn first_not(&self, is_before: impl Fn(u64) -> bool) -> u64 {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -121,7 +121,7 @@ impl PieceRows<'_> {
         first..end
     }
 
-    /// The bytes of a row that are in a range of the tensor, counted from the row's first one.
+    /// The bytes of a row that are in a range of the tensor, counted from the row's first byte.
     fn clip(&self, position: u64, range: &Range<u64>) -> Range<u64> {
         let start = range.start.saturating_sub(position);
         start..self.run.min(range.end - position)
@@ -129,7 +129,7 @@ impl PieceRows<'_> {
 }
 
 impl OpenedPiece {
-    /// The axis from which on its bytes follow each other.
+    /// The first axis from which on the bytes of the piece are contiguous in its source.
     fn dense(&self, piece: &PieceBox) -> usize {
         let mut bytes = 1;
         let mut axis = piece.shape.len();
@@ -142,8 +142,8 @@ impl OpenedPiece {
 }
 
 impl PiecedTensors {
-    /// Append a tensor of fewer than 2^63 bytes, which these pieces cover. Returns the position of its first byte;
-    /// `None` where all tensors together are too long.
+    /// Append a tensor of fewer than 2^63 bytes that is covered by `pieces`. Returns the position of its first byte;
+    /// `None` if all tensors together are too long.
     pub(crate) fn push(&mut self, shape: &[u64], pieces: Vec<PieceBox>) -> Option<u64> {
         let start = self.len;
         let mut bytes = 1;
@@ -163,7 +163,7 @@ impl PiecedTensors {
 }
 
 impl PiecesSource {
-    /// The bytes of all these tensors; `open` gets the number of a piece among those of all tensors.
+    /// The source of all tensors; `open` opens a piece by its number among the pieces of all tensors.
     pub(crate) fn new(
         all: PiecedTensors,
         open: impl Fn(usize) -> SourceResult<OpenedPiece> + Send + Sync + 'static,
@@ -173,7 +173,7 @@ impl PiecesSource {
         PiecesSource { all, open: Box::new(open), opened }
     }
 
-    /// The bytes of a piece, which is opened where it is not.
+    /// The bytes of a piece; the first call opens it.
     fn piece(&self, number: usize) -> SourceResult<&OpenedPiece> {
         match self.opened[number].get() {
             Some(opened) => Ok(opened),
@@ -184,8 +184,8 @@ impl PiecesSource {
         }
     }
 
-    /// Visit the pieces that have bytes in a range: with the tensor, the number among its pieces, the range in the
-    /// tensor, and the range's position in what was asked for.
+    /// Visit the pieces that have bytes in a range. `visit` gets the tensor, the piece's number in the tensor, the range
+    /// in the tensor, and the position of that range in the range asked for.
     fn visit(
         &self,
         range: Range<u64>,

@@ -1,8 +1,8 @@
 //! Blocks of numbers as doubles, examined by loops that become vector instructions.
 //!
-//! The sum of a block is exact. Each term is divided into a high part, a multiple of a power of two so large
-//! that the high parts of a block add up without rounding, and a small rest, whose sum is exact for the same
-//! reason. Where the exponents of a block lie too far apart, there is no such sum.
+//! The sum of a block is exact. Each term is divided into a high part and a small rest. The high part is a multiple of
+//! a power of two, which is so large that the high parts of a block add up without rounding. The rests add up without
+//! rounding for the same reason. If the exponents in a block lie too far apart, there is no such sum.
 
 use super::exact_sum::Terms;
 

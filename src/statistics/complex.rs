@@ -25,7 +25,7 @@ pub struct ComplexSummary {
 pub(super) struct ComplexElement {
     keys: [u64; 2],
     pub(super) bits: [u64; 2],
-    place: u64,
+    position: u64,
 }
 
 impl ComplexSummary {
@@ -63,23 +63,23 @@ impl ComplexSummary {
     ) {
         let mut parts = [[0; 8 * PORTION]; 2];
         let mut count = 0;
-        for (place, item) in (first..).zip(items.chunks_exact(2 * WIDTH)) {
+        for (position, item) in (first..).zip(items.chunks_exact(2 * WIDTH)) {
             let mut bits = [0; 2];
             for (number, bytes) in item.as_chunks::<WIDTH>().0.iter().enumerate() {
                 parts[number][count * WIDTH..][..WIDTH].copy_from_slice(bytes);
                 bits[number] = self.endian.bits(bytes) as u64;
             }
             count += 1;
-            self.element(bits, bits.map(&value), place);
+            self.element(bits, bits.map(&value), position);
         }
         for (summary, bytes) in self.parts.iter_mut().zip(&parts) {
             summary.add(&bytes[..count * WIDTH], first);
         }
     }
 
-    fn element(&mut self, bits: [u64; 2], values: [f64; 2], place: u64) {
+    fn element(&mut self, bits: [u64; 2], values: [f64; 2], position: u64) {
         self.zero += u64::from(values == [0.0; 2]);
-        let found = ComplexElement { keys: values.map(Keys::of_float), bits, place };
+        let found = ComplexElement { keys: values.map(Keys::of_float), bits, position };
         if values.iter().any(|value| value.is_nan()) {
             self.nan = earlier(self.nan, Some(found));
             return;
@@ -121,13 +121,13 @@ impl Fold for ComplexSummary {
 }
 
 fn earlier(one: Option<ComplexElement>, other: Option<ComplexElement>) -> Option<ComplexElement> {
-    one.into_iter().chain(other).min_by_key(|element| element.place)
+    one.into_iter().chain(other).min_by_key(|element| element.position)
 }
 
 fn lesser(one: ComplexElement, other: ComplexElement) -> ComplexElement {
-    std::cmp::min_by_key(one, other, |element| (element.keys, element.place))
+    std::cmp::min_by_key(one, other, |element| (element.keys, element.position))
 }
 
 fn greater(one: ComplexElement, other: ComplexElement) -> ComplexElement {
-    std::cmp::min_by_key(one, other, |element| (element.keys.map(|key| !key), element.place))
+    std::cmp::min_by_key(one, other, |element| (element.keys.map(|key| !key), element.position))
 }

@@ -141,7 +141,7 @@ const MOST_BINS: usize = 1 << 14;
 
 /// The slots of the hash table: a power of two, twice the number of bins, which leaves room for another
 /// block.
-const PLACES: usize = 2 * MOST_BINS;
+const SLOTS: usize = 2 * MOST_BINS;
 
 /// The number of high bits of a key that select the page of its bin: sign and exponent of a float.
 const PAGE_BITS: u32 = 12;
@@ -231,8 +231,8 @@ impl Tally {
         let dropped = self.dropped;
         match &mut self.counts {
             Counts::Close { first, counts } if counts.is_empty() => {
-                counts.resize(PLACES, 0);
-                *first = (keys[0].0 >> dropped).saturating_sub(PLACES as u64 / 2);
+                counts.resize(SLOTS, 0);
+                *first = (keys[0].0 >> dropped).saturating_sub(SLOTS as u64 / 2);
             }
             Counts::Paged { pages, counts } => {
                 let size = 1 << (u64::BITS - PAGE_BITS - dropped);
@@ -247,7 +247,7 @@ impl Tally {
             Counts::Close { .. } | Counts::Hashed(_) => {
                 let counted = self.full();
                 self.bins = 0;
-                self.counts = Counts::Hashed(vec![(0, 0); PLACES]);
+                self.counts = Counts::Hashed(vec![(0, 0); SLOTS]);
                 self.count(counted.into_iter(), &mut Vec::new());
             }
         }
@@ -319,11 +319,11 @@ fn count_at(
     counts: &mut [u64],
     keys: impl Iterator<Item = (u64, u64)>,
     left: &mut Vec<(u64, u64)>,
-    place: impl Fn(u64) -> u64,
+    slot: impl Fn(u64) -> u64,
 ) -> usize {
     let mut bins = 0;
     for (key, more) in keys {
-        match counts.get_mut(place(key) as usize) {
+        match counts.get_mut(slot(key) as usize) {
             Some(counted) => {
                 bins += usize::from(*counted == 0);
                 *counted += more;
@@ -337,12 +337,12 @@ fn count_at(
 /// The count of a bin in a hash table that has room.
 #[inline]
 fn hashed(table: &mut [(u64, u64)], bin: u64) -> &mut u64 {
-    let mut place = (bin.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 49) as usize;
-    while table[place].1 > 0 && table[place].0 != bin {
-        place = (place + 1) % PLACES;
+    let mut slot = (bin.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 49) as usize;
+    while table[slot].1 > 0 && table[slot].0 != bin {
+        slot = (slot + 1) % SLOTS;
     }
-    table[place].0 = bin;
-    &mut table[place].1
+    table[slot].0 = bin;
+    &mut table[slot].1
 }
 
 #[cfg(test)]

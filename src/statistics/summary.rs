@@ -34,7 +34,7 @@ pub struct Extreme {
     pub(super) key: u64,
     pub bits: u64,
     /// The number of the first element with this value.
-    pub place: u64,
+    pub position: u64,
 }
 
 /// The wanted results, besides the number of elements.
@@ -285,7 +285,7 @@ impl Summary {
                 (_, Some(format)) => format.round(value).into(),
                 (_, None) => value as i64 as u64,
             },
-            place: u64::from(!is_early),
+            position: u64::from(!is_early),
         };
         let is_minus = |value: f64| value.is_sign_negative();
         (found(least, is_minus(least)), found(greatest, !is_minus(greatest)))
@@ -293,8 +293,8 @@ impl Summary {
 
     pub(super) fn widen_to(&mut self, (least, greatest): (Extreme, Extreme)) {
         let (low, high) = self.range.get_or_insert((least, greatest));
-        *low = std::cmp::min_by_key(*low, least, |it| (it.key, it.place));
-        *high = std::cmp::min_by_key(*high, greatest, |it| (!it.key, it.place));
+        *low = std::cmp::min_by_key(*low, least, |it| (it.key, it.position));
+        *high = std::cmp::min_by_key(*high, greatest, |it| (!it.key, it.position));
     }
 
     /// Add a block of integers of 64 bits.
@@ -350,18 +350,18 @@ impl Summary {
     fn widen(&mut self, ends: [u64; 2], first: u64, find: impl Fn(u64) -> (usize, u64)) {
         let found = |key| {
             let (at, bits) = find(key);
-            Extreme { key, bits, place: first + at as u64 }
+            Extreme { key, bits, position: first + at as u64 }
         };
         let [least, greatest] = ends;
         let Some((low, high)) = &mut self.range else {
             self.range = Some((found(least), found(greatest)));
             return;
         };
-        if least < low.key || least == low.key && first < low.place {
-            *low = std::cmp::min_by_key(*low, found(least), |it| (it.key, it.place));
+        if least < low.key || least == low.key && first < low.position {
+            *low = std::cmp::min_by_key(*low, found(least), |it| (it.key, it.position));
         }
-        if greatest > high.key || greatest == high.key && first < high.place {
-            *high = std::cmp::min_by_key(*high, found(greatest), |it| (!it.key, it.place));
+        if greatest > high.key || greatest == high.key && first < high.position {
+            *high = std::cmp::min_by_key(*high, found(greatest), |it| (!it.key, it.position));
         }
     }
 
@@ -472,7 +472,7 @@ mod tests {
     /// Add element by element, with sums in digits: the reference for the tests.
     fn plainly(summary: &mut Summary, bytes: &[u8]) {
         let size = (summary.scalar.bits() / 8) as usize;
-        for (place, item) in (0..).zip(bytes.chunks_exact(size)) {
+        for (position, item) in (0..).zip(bytes.chunks_exact(size)) {
             let raw = summary.endian.bits(item) as u64;
             let (key, bits) = match FloatFormat::of(summary.scalar) {
                 Some(format) => {
@@ -507,7 +507,7 @@ mod tests {
                     (summary.keys.of_integer(number as u64), number as u64)
                 }
             };
-            let found = Extreme { key, bits, place };
+            let found = Extreme { key, bits, position };
             let (least, greatest) = summary.range.get_or_insert((found, found));
             if key < least.key {
                 *least = found;

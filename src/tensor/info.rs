@@ -29,16 +29,16 @@ pub struct TensorInfo {
     pub annotated: Option<LazyAnnotations>,
 }
 
-/// The [part](Storage::part) of tensors whose bytes lie in several files: they have no position in one.
+/// The [shard](Storage::shard) of tensors whose bytes lie in several files: they have no position in one.
 pub(crate) const IN_PIECES: usize = u32::MAX as usize - 1;
 
 /// The bytes of an input that hold a tensor's elements, and their arrangement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Storage {
-    /// The number of the input's part that holds the bytes: a shard, or a deflated member (from 1); 0 if the input is
-    /// one file.
-    pub part: usize,
-    /// The range that holds all elements. In an input of several parts, positions count through all of them, as in
+    /// The number of the shard that holds the bytes: 0 if the input is one file. In an archive, 0 is the archive
+    /// itself, and n the deflated member n - 1.
+    pub shard: usize,
+    /// The range that holds all elements. In an input of several shards, positions count through all of them, as in
     /// [`ConcatSource`](crate::source::ConcatSource).
     pub data: Range<u64>,
     /// The arrangement of the elements in the range.
@@ -69,12 +69,12 @@ pub enum StorageKind {
 }
 
 impl TensorInfo {
-    /// A tensor without a name, in an input of one part, whose elements follow each other from position `start`. It
+    /// A tensor without a name, in an input of one file, whose elements follow each other from position `start`. It
     /// must have less than 2^63 bytes.
     pub fn new(dtype: DType, shape: Vec<u64>, order: Order, start: u64) -> TensorInfo {
         let bytes = data_bytes(&shape, dtype.item_bits()).unwrap_or_default();
         let data = start..start.saturating_add(bytes);
-        let storage = Storage { part: 0, data, kind: StorageKind::Contiguous(order) };
+        let storage = Storage { shard: 0, data, kind: StorageKind::Contiguous(order) };
         TensorInfo { name: None, dtype, shape, storage, annotated: None }
     }
 
@@ -99,9 +99,9 @@ impl TensorInfo {
         self.storage.data.clone()
     }
 
-    /// The number of the input's part that holds the elements.
-    pub fn part(&self) -> usize {
-        self.storage.part
+    /// The number of the shard that holds the elements; 0 if the input is one file.
+    pub fn shard(&self) -> usize {
+        self.storage.shard
     }
 
     /// The shape of the tensor's chunks, in elements; `None` where it is not stored in chunks.
@@ -134,7 +134,7 @@ impl TensorInfo {
 
     /// Whether the elements lie in pieces of several files.
     pub fn is_in_pieces(&self) -> bool {
-        self.storage.part == IN_PIECES
+        self.storage.shard == IN_PIECES
     }
 
     /// Whether the elements are computed from the file's bytes: decoded or unpacked.
@@ -173,12 +173,12 @@ impl TensorInfo {
         (!is_empty && !is_in(Order::C) && !is_in(Order::F)).then_some(strides)
     }
 
-    /// This tensor in a part of an input that begins at position `base`.
-    pub(crate) fn placed(mut self, part: usize, base: u64) -> TensorInfo {
+    /// This tensor in a shard that begins at position `base`.
+    pub(crate) fn placed(mut self, shard: usize, base: u64) -> TensorInfo {
         let Range { start, end } = self.storage.data;
-        self.storage.part = part;
+        self.storage.shard = shard;
         if let StorageKind::Packed(stored, _) = &mut self.storage.kind {
-            *stored = Arc::new(stored.as_ref().clone().placed(part, base));
+            *stored = Arc::new(stored.as_ref().clone().placed(shard, base));
         }
         self.storage.data = start.saturating_add(base)..end.saturating_add(base);
         self

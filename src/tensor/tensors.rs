@@ -4,11 +4,11 @@
 //! name and some 25 bytes, and becomes a `TensorInfo` on demand.
 //!
 //! ```text
-//! offset of the name, length of the name + 1 (0: no name), start, type, number of axes, axes, part x 2
+//! offset of the name, length of the name + 1 (0: no name), start, type, number of axes, axes, shard x 2
 //! ```
 //!
 //! All numbers except the type have a variable length, 7 bits a byte. A type that is not a scalar is
-//! followed by its index in a list of such types. The last number holds the part times 2; if it is odd, the
+//! followed by its index in a list of such types. The last number holds the shard times 2; if it is odd, the
 //! end of the bytes follows, and then the index, from 1, of a table of chunks or a reshaped tensor, or 0 and
 //! the strides.
 
@@ -60,15 +60,15 @@ impl Tensors {
     /// dtype.
     pub fn push(&mut self, tensor: &TensorInfo) {
         let TensorInfo { name, dtype, shape, storage, annotated } = tensor;
-        let Storage { part, data, kind } = storage;
+        let Storage { shard, data, kind } = storage;
         if let Some(annotated) = annotated {
             self.annotated.insert(self.entries.len(), annotated.clone());
         }
         self.begin(name.as_deref());
-        let part = *part as u64 * 2;
+        let shard = *shard as u64 * 2;
         let (order, last) = match kind {
-            StorageKind::Contiguous(order) => (*order, part),
-            _ => (Order::C, part + 1),
+            StorageKind::Contiguous(order) => (*order, shard),
+            _ => (Order::C, shard + 1),
         };
         self.describe(dtype, shape, order, data.start);
         let entries = &mut self.entries;
@@ -106,7 +106,7 @@ impl Tensors {
         self.len().checked_sub(1).and_then(|last| self.name(last)).unwrap_or_default()
     }
 
-    /// End the tensor that was begun: in an input of one part, with contiguous elements.
+    /// End the tensor that was begun: in an input of one file, with contiguous elements.
     pub(crate) fn end(&mut self, dtype: &DType, shape: &[u64], order: Order, start: u64) {
         self.describe(dtype, shape, order, start);
         push_number(&mut self.entries, 0);
@@ -335,7 +335,7 @@ impl<'a> Entry<'a> {
         let shape: Vec<u64> = (0..ndim).map(|_| self.number()).collect();
         let mut tensor = TensorInfo { name, ..TensorInfo::new(dtype, shape, order, start) };
         let last = self.number();
-        tensor.storage.part = (last / 2) as usize;
+        tensor.storage.shard = (last / 2) as usize;
         if last % 2 == 1 {
             tensor.storage.data.end = self.number();
             let place = (self.number() as usize).checked_sub(1);
@@ -392,10 +392,10 @@ mod tests {
         let numbers = || prop::collection::vec(any::<u64>(), 0..3);
         let said = prop::option::of((any::<u64>(), numbers(), any::<i64>()));
         let all = (any::<Option<String>>(), dtype, shape, rest, said);
-        all.prop_map(|(name, dtype, shape, (fortran, part, start), said)| {
+        all.prop_map(|(name, dtype, shape, (fortran, shard, start), said)| {
             let order = if fortran { Order::F } else { Order::C };
             let mut tensor = TensorInfo { name, ..TensorInfo::new(dtype, shape, order, start) };
-            tensor.storage.part = part;
+            tensor.storage.shard = shard;
             if let Some((first, ends, stride)) = said {
                 tensor.storage.data.end = first.wrapping_mul(3);
                 let ranges = ends.iter().map(|&end| start..end).collect();

@@ -127,11 +127,11 @@ fn local_headers_agree_with_the_directory() {
         (6, 1, "encrypted"),
         (6, 1 << 6, "encrypted"),
         (6, 1 << 5, "patches"),
-        (8, 8, "another compression method than"),
-        (14, 1, "another CRC-32 than"),
-        (18, 1, "another size than"),
-        (22, 1, "another size than"),
-        (30, 1, "another name than"),
+        (8, 8, "its compression method differs between"),
+        (14, 1, "its CRC-32 differs between"),
+        (18, 1, "its size differs between"),
+        (22, 1, "its size differs between"),
+        (30, 1, "its name differs between"),
     ] {
         let mut bad = good.clone();
         bad[local + field] ^= value;
@@ -276,7 +276,7 @@ fn a_member_that_contradicts_itself_is_named() {
         ("w", of("w.npy", &v[..v.len() - 1]), "takes 130 bytes"),
         ("../w", of("../w.npy", &v), "leads out of the archive"),
         ("\u{fffd}", changed(&[entry + 46, local + 30], 0xff), "not UTF-8"),
-        ("w", changed(&[entry + 42], 0), "another name"),
+        ("w", changed(&[entry + 42], 0), "its name differs"),
         ("w", changed(&[entry + 45], 9), "not where the central directory says"),
         ("w", changed(&[entry + 20], 9), "is stored in 9 bytes"),
         ("w", other_sum, "CRC-32"),

@@ -75,7 +75,7 @@ fn one_value_is_written_to_the_target_of_its_name() {
         tslice(dir.path(), &[&args, more].concat()).output().unwrap()
     };
     let output = assign("one.safetensors", &[]);
-    let says = "tslice: one.safetensors: its only tensor is \"x\", of the name of one target, and \"w\" is a target too\n\
+    let says = "tslice: one.safetensors: its only tensor, \"x\", has the name of one target, but \"w\" is a target too\n\
                 hint: -t x writes it to that one, --value-tensor x to all\n";
     assert_eq!(String::from_utf8(output.stderr).unwrap(), says);
     assert_eq!(output.status.code(), Some(1));
@@ -263,7 +263,7 @@ fn scatter_names_what_does_not_fit() {
 /// indices that lie in the bytes that are written are refused, whatever the name they come by.
 #[test]
 fn what_is_overwritten_in_place_is_not_read() {
-    let refused = "its bytes would be overwritten: a killed run could not be repeated\n\
+    let refused = "it is also the target: its bytes would be overwritten, and a killed run could not be repeated\n\
                    hint: copy it first, or use -o FILE, with --force to replace the target\n";
     let dir = directory();
     let path = |name: &str| dir.path().join(name);
@@ -525,7 +525,7 @@ fn a_pipe_that_ends_early_changes_nothing() {
     child.stdin.take().unwrap().write_all(&value[..170]).unwrap();
     let output = child.wait_with_output().unwrap();
     let message = "tslice: standard input: the file is cut short: its header says 176 bytes, \
-                   it has 170\n";
+                   the file has 170\n";
     assert!(String::from_utf8(output.stderr).unwrap().starts_with(message));
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(fs::read(dir.path().join("a.npy")).unwrap(), before);
@@ -613,8 +613,8 @@ fn all_tensors_are_checked_before_the_first_is_changed() {
     );
     refused(
         &["-t", "[xy]", "--value", "m.safetensors"],
-        "tslice: m.safetensors: tensor \"x\": its bytes would be overwritten: a killed run \
-         could not be repeated\n\
+        "tslice: m.safetensors: tensor \"x\": it is also the target: its bytes would be \
+         overwritten, and a killed run could not be repeated\n\
          hint: copy it first, or use -o FILE, with --force to replace the target\n",
     );
 }

@@ -471,7 +471,7 @@ fn each_chunk_is_decoded_once_whatever_the_job() {
         let chosen = Chosen::all(&mut input, &[0], transform, index, &Transposition::None);
         let chosen = chosen.unwrap().remove(0);
         let it = chosen.statistics(&mut input, &workers, progress).unwrap().summary;
-        let range = it.range.map(|(min, max)| [(min.bits, min.place), (max.bits, max.place)]);
+        let range = it.range.map(|(min, max)| [(min.bits, min.position), (max.bits, max.position)]);
         ([it.count, it.nan, it.infinite, it.zero], range, it.mean(), it.deviation())
     };
     let digest = |mut input: Input| job::digests(&mut input, &[0], &workers, progress).unwrap()[0];

@@ -123,7 +123,7 @@ fn a_name_that_cannot_be_replaced_leaves_all_as_it_is() {
     for (name, kind, message) in [
         (NAMES[1], "folder", "is a directory"),
         (INDEX, "folder", "is a directory"),
-        (NAMES[1], "fifo", "not a regular file, which alone can be written at any position"),
+        (NAMES[1], "fifo", "not a regular file: bytes cannot be written at any position"),
         (NAMES[0], "link", "is a directory"),
     ] {
         let dir = directory();

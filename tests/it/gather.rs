@@ -346,7 +346,7 @@ fn indices_may_be_text() {
 
     for (text, says) in [
         ("1\n2.0\n", "line 2: '2.0' is not an integer"),
-        ("1 2\n3\n", "line 2 holds 1 numbers, the lines before it 2"),
+        ("1 2\n3\n", "line 2 holds 1 numbers, earlier lines hold 2"),
         ("", "the file is empty"),
     ] {
         write("bad.txt", text);

@@ -299,7 +299,7 @@ fn shards_become_one_checkpoint() {
     assert_eq!(file.tensor("norm").unwrap().data(), [8, 9]);
     fs::remove_file(dir.path().join("out.safetensors")).unwrap();
     join("2.safetensors").code(1).stderr(
-        "tslice: 2.safetensors: tensor \"norm\": input 1 has other bytes than input 0, so that it \
+        "tslice: 2.safetensors: tensor \"norm\": input 1 has different elements than input 0: it \
          cannot be taken once\n",
     );
     assert!(!dir.path().join("out.safetensors").exists());
@@ -458,7 +458,7 @@ fn outputs_of_a_split_appear_together_or_not_at_all() {
     fails(
         &["a.npy", "--parts", "2", "-o", "q.npy"],
         2,
-        "tslice: q.npy: no place for the number of the part\n\
+        "tslice: q.npy: the name has no {} for the number of the part\n\
          hint: put {} where the number goes, or {:04} for four digits: -o 'part-{:04}.npy'\n",
     );
     fails(

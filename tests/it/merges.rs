@@ -65,7 +65,8 @@ fn of_one_name_the_first_or_the_last_is_taken_at_the_place_of_the_first() {
     let (last, texts) = merge(&["--last"]);
     assert_eq!((&last[..], &*texts["by"]), (&expected(vec![3; 24])[..], "b"));
     let refused = ["merge", "a.safetensors", "b.safetensors", "-o", "x.safetensors"];
-    let twice = "tslice: b.safetensors: tensor \"shared\" is in a.safetensors too\n";
+    let twice =
+        "tslice: b.safetensors: tensor \"shared\" is also in another input, a.safetensors\n";
     tslice(dir.path(), &refused).assert().code(1).stderr(predicates::str::starts_with(twice));
     // names that differ, and texts that contradict each other
     let apart = [&refused[..], &["--rename", "1:shared=other"]].concat();

@@ -83,11 +83,11 @@ fn renaming_is_checked() {
     run(&["b.0=b.1"]).code(1).stderr("tslice: two tensors of the output would be named \"b.1\"\n");
     run(&["a=x"])
         .code(1)
-        .stderr("tslice: --rename a=x: no tensor of the output is named \"a\" in the input\n");
+        .stderr("tslice: --rename a=x has no effect: no chosen tensor is named \"a\", or another rename applies to it\n");
     run(&["b.0"]).code(2).stderr("tslice: --rename b.0: OLD=NEW is needed\n");
     run(&["b.0=x", "b.0=y"])
         .code(1)
-        .stderr("tslice: --rename b.0=y: no tensor of the output is named \"b.0\" in the input\n");
+        .stderr("tslice: --rename b.0=y has no effect: no chosen tensor is named \"b.0\", or another rename applies to it\n");
     assert!(!dir.path().join("out.safetensors").exists());
     run(&["b.0=b.1", "b.1=b.0"]).success();
     let found = read(&dir.path().join("out.safetensors"));

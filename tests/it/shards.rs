@@ -121,7 +121,7 @@ fn a_false_index_is_refused() {
     symlink("../1.safetensors", dir.path().join("in/1.safetensors")).unwrap();
     index(dir.path(), r#"{"a": "1.safetensors", "b": "1.safetensors"}"#);
     slice(dir.path(), &["-t", "a"]).assert().code(1).stderr(
-        "tslice: 1.safetensors: the shard is outside of the folder of its index\n\
+        "tslice: 1.safetensors: the shard is outside the folder of its index\n\
              hint: links out of the folder are not followed: `cp -rL FOLDER COPY` copies what they \
              lead to\n",
     );
@@ -537,7 +537,7 @@ fn tensors_without_a_name_are_called_so() {
     shows(dir.path(), &["info", "in"], 1, &[], says);
     shows(dir.path(), &["info", "in", "--reindex"], 1, &[], says);
     let merge = ["merge", "in/1.safetensors", "in/2.safetensors"];
-    let says = "tslice: in/2.safetensors: a tensor without a name is in in/1.safetensors too\n\
+    let says = "tslice: in/2.safetensors: a tensor without a name is also in another input, in/1.safetensors\n\
                 hint: --first or --last takes one, --rename N:=NEW names the tensor of input N\n";
     shows(dir.path(), &[&merge[..], &["-o", "all.safetensors"]].concat(), 1, &[], says);
     // what the hints say

@@ -114,11 +114,11 @@ fn a_distributed_checkpoint_is_put_together_from_its_pieces() {
         fs::write(file(".metadata"), new).unwrap();
     };
     change(b"__1_0.distcp", b"../_0.distcp");
-    fails("../_0.distcp: the file lies outside of the folder");
+    fails("../_0.distcp: the file lies outside the folder");
     restore();
     std::os::unix::fs::symlink("/dev/zero", file("__9_0.distcp")).unwrap();
     change(b"__1_0.distcp", b"__9_0.distcp");
-    fails("__9_0.distcp: the file lies outside of the folder");
+    fails("__9_0.distcp: the file lies outside the folder");
     // the second piece begins at row 3, so that row 3 is there twice and row 6 nowhere
     change(b"K\x04K\x00\x86", b"K\x03K\x00\x86");
     fails("");

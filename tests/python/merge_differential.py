@@ -131,7 +131,7 @@ def renamed(rng, inputs, chosen, options):
             continue
         flags += ["--rename", ("" if number is None else f"{number}:") + f"{old}={to}"]
         if not hit:
-            raise Refused("no tensor of the output is named")
+            raise Refused("no chosen tensor is named")
         new.update(hit)
         done.append((number, old, to, hit))
     return new

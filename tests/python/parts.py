@@ -400,7 +400,7 @@ def check_other_jobs_are_refused():
     np.save("b.npy", np.load("a.npy"))
     refused(tslice("b.npy", "[:, ::-1]", "-o", "o.npy", "--part", "1/4"), "other inputs")
     os.utime("a.npy", ns=(1, 1))
-    refused(part(1, 4), "the input a.npy had another size or another time")
+    refused(part(1, 4), "the input a.npy had a different size or time")
     assert names() == [".tslice-parts-o.npy", "a.npy", "b.npy"], names()
     status = lambda: done_well(tslice("a.npy", "-o", "o.npy", "--part", "status")).stdout
     assert status() == b"o.npy: 1 of 4 parts are complete, missing 1-3\n", status()
@@ -553,13 +553,13 @@ def check_other_joins_are_refused():
     np.save("l.npy", [3, 1, 1])
     done_well(tslice("concat", "-o", "o.npy", "--part", "status", *files))
     os.utime("y/a.npy", (2, 2))
-    failed_well(part(2, *files), 1, "the input y/a.npy had another size or another time")
+    failed_well(part(2, *files), 1, "the input y/a.npy had a different size or time")
     done_well(tslice("concat", "-o", "o.npy", "--part", "discard", *files))
     # a list that changed
     done_well(part(0, *files, "--index", "[@l.npy]"))
     np.save("l.npy", [3, 1, 2])
     os.utime("l.npy", (3, 3))
-    failed_well(part(1, *files, "--index", "[@l.npy]"), 1, "the input l.npy had another size or another time")
+    failed_well(part(1, *files, "--index", "[@l.npy]"), 1, "the input l.npy had a different size or time")
 
 
 def check_a_part_reads_only_its_inputs():

@@ -184,7 +184,7 @@ def check_inputs_of_one_name_size_and_time_are_told_apart():
         np.save(f"{folder}/i.npy", rng.integers(0, 500, 3000))
         for name in "xi":
             os.utime(f"{folder}/{name}.npy", (7, 7))
-    same = "had the same size and time of last change, but other content"
+    same = "had the same size and time of last change, but different content"
     of = lambda number, *args: tslice(*args, "-o", "o.npy", "--part", f"{number}/2")
     discard = lambda: done_well(tslice("A/x.npy", "-o", "o.npy", "--part", "discard"))
     for ours, theirs, name in (
@@ -290,12 +290,12 @@ def check_strange_files_in_the_folder_are_errors_and_nobody_waits():
             strange(path, kind)
             status = tslice("a.npy", "-o", "o.npy", "--part", "status")
             if status.returncode or name == "job":
-                failed_well(status, 1, f"{name} of its parts is damaged")
+                failed_well(status, 1, f'the file "{name}" of its parts is damaged')
             for run in (part(1, 2), part(0, 2)):
                 assert run.returncode in (0, 1), (name, kind, harness.text(run))
                 if run.returncode:
                     other = name == "data" and kind in ("oversized", "garbage", "empty", "huge")
-                    says = "the data file of its parts has" if other else f"{name} of its parts is damaged"
+                    says = 'the file "data" of its parts has' if other else f'the file "{name}" of its parts is damaged'
                     failed_well(run, 1, says, "--part discard")
             if os.path.exists("o.npy"):
                 harness.same("o.npy", np.load("a.npy")[:, ::-1])
@@ -313,7 +313,7 @@ def check_strange_files_in_the_folder_are_errors_and_nobody_waits():
 def check_data_that_are_cut_short_are_an_error():
     cube()
     data = ".tslice-parts-o.npy/data"
-    says = lambda found: (f"o.npy: the data file of its parts has {found} bytes, not 240128", "--part discard")
+    says = lambda found: (f"o.npy: the file \"data\" of its parts has {found} bytes, not 240128", "--part discard")
     for size in (0, 128, 240127, 240129):
         # between two parts, and when all are complete, but one was killed before it put the output in place
         for complete in (1, 2):
@@ -331,12 +331,12 @@ def check_data_that_are_cut_short_are_an_error():
     decide = at(lambda call: call.name == "fsync" and b"data" in os.readlink(f"/proc/{call.run.pid}/fd/{call.args[0]}").encode(),
                 lambda: os.truncate(data, 5000))
     status, err = supervised(0, 2, decide)
-    assert decide.done and status == 1 and b"the data file of its parts has 5000 bytes" in err, (status, err)
+    assert decide.done and status == 1 and b'the file "data" of its parts has 5000 bytes' in err, (status, err)
     done_well(tslice("a.npy", "-o", "o.npy", "--part", "discard"))
     # without it
     done_well(part(0, 2))
     os.unlink(data)
-    failed_well(part(1, 2), 1, "data of its parts is damaged", "--part discard")
+    failed_well(part(1, 2), 1, 'the file "data" of its parts is damaged', "--part discard")
     done_well(tslice("a.npy", "-o", "o.npy", "--part", "discard"))
     for number in (0, 1):
         done_well(part(number, 2))

@@ -203,7 +203,7 @@ const SUBCOMMANDS: [(&str, Arguments); 15] = [
     ("man", None),
 ];
 
-/// The subcommands that are typed: all but that of the main job.
+/// The subcommands that are typed: all except the main job's.
 pub(crate) const COMMANDS: [&str; 14] = {
     let mut names = [""; SUBCOMMANDS.len() - 1];
     let mut at = 0;
@@ -262,7 +262,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// clap takes a flag without the one that it requires, if that one conflicts with a third flag
+    /// clap accepts a flag without the flag that it requires, if the required flag conflicts with a third flag
     /// that is given: `-0` beside INPUT, which excludes the --files-from that `-0` requires. It
     /// would be accepted, and do nothing. A group, however, is always required.
     #[test]

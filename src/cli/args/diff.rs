@@ -29,11 +29,11 @@ pub(crate) struct DiffArgs {
     pub(crate) from: InputArgs,
     /// The name in B of a tensor of A: OLD=NEW
     ///
-    /// {l} in OLD stands for any text without a dot, {p:q,k} for one of these, * for any; NEW carries
-    /// them over. May be given again; -t means the new names.
+    /// {l} in OLD stands for any text without a dot, {p:q,k} for one of these, * for any text; NEW may use them. May be
+    /// given again. -t takes the new names.
     #[arg(long, value_name = "OLD=NEW")]
     pub(crate) rename: Vec<String>,
-    /// Read new names from a file, before those of --rename: OLD=NEW a line, or a JSON object
+    /// Read new names from a file: OLD=NEW a line, or a JSON object (applied before --rename)
     ///
     /// `-` is standard input.
     #[arg(long, value_name = "FILE")]
@@ -51,16 +51,16 @@ pub(crate) struct DiffArgs {
     pub(crate) quiet: bool,
 }
 
-/// When elements count as the same.
+/// When elements count as equal.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Tolerate differences")]
 pub(crate) struct RuleArgs {
-    /// Elements are the same up to this difference
+    /// Take elements as equal up to this difference
     ///
     /// 0 when only --rtol is given.
     #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
     pub(crate) atol: Option<f64>,
-    /// Elements are the same up to this part of the value in B
+    /// Take elements as equal up to this fraction of the value in B
     ///
     /// 0 when only --atol is given.
     #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
@@ -70,7 +70,7 @@ pub(crate) struct RuleArgs {
     /// Without it, tolerances apply to the exact values of different dtypes.
     #[arg(long)]
     pub(crate) dtypes: bool,
-    /// NaN is the same as any NaN
+    /// Take all NaN as equal
     #[arg(long)]
     pub(crate) equal_nan: bool,
 }

@@ -7,12 +7,12 @@ use super::slice::{FieldArgs, IndexArgs, TransposeArgs};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ExplainArgs {
-    /// The file whose shape counts, or with --shape the index itself
+    /// The file that the index is for; with --shape, the index itself
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) input: Option<String>,
     /// The index, as in NumPy; everything when left out
     ///
-    /// `tslice --help` says what may stand in it.
+    /// `tslice --help` lists the items.
     #[arg(value_name = "INDEX", conflicts_with = "begin")]
     pub(crate) text: Option<String>,
     #[command(flatten)]

@@ -31,7 +31,7 @@ pub(crate) fn text_of(what: HelpOrVersion, args: &[OsString]) -> String {
     }
 }
 
-/// The help of a command, or without a name that of the main job.
+/// The help of a command; without a name, the help of the main job.
 pub(crate) fn help(name: Option<&str>, is_long: bool) -> String {
     let mut definition = command();
     if is_long {

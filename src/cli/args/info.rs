@@ -20,14 +20,14 @@ pub(crate) struct InfoArgs {
     pub(crate) from: InputArgs,
     /// Write an index that agrees with the shards, and then look at the folder
     ///
-    /// Beside the shards, in place of an index that is there; whole or not at all. Where shards that the index
-    /// names are not there, those that are there count, whatever it says of them.
+    /// The new index replaces the old one, in one step. If the old index names shards that do not exist, all shards in
+    /// the folder count.
     #[arg(long, conflicts_with_all = ["tensor", "strict"], help_heading = "Read a checkpoint")]
     pub(crate) reindex: bool,
     /// Print JSON
     ///
-    /// A file whose name is not UTF-8 has also `file_percent`, its name with %XX for each byte that is
-    /// no letter or digit.
+    /// A file whose name is not UTF-8 also has `file_percent`: its name with %XX for each byte that is not a letter or
+    /// a digit.
     #[arg(long)]
     pub(crate) json: bool,
     /// Print a digest of each tensor and its name, in place of the listing
@@ -38,8 +38,8 @@ pub(crate) struct InfoArgs {
     pub(crate) digest: bool,
     /// Compare the tensors with the digests in a file that --digest has printed
     ///
-    /// Tensors that are missing, extra or another are named, and the exit status is 1; it is 0 where all agree. `-` is
-    /// standard input.
+    /// Missing, extra and different tensors are named, and the exit status is 1. It is 0 if all agree. `-` is standard
+    /// input.
     #[arg(
         long,
         value_name = "MANIFEST",
@@ -50,7 +50,7 @@ pub(crate) struct InfoArgs {
     pub(crate) check: Option<PathBuf>,
     /// Show the names as a tree by their dots
     ///
-    /// Neighbours that hold alike, tensors of the same names, dtypes and shapes, share a line: layers.{0..31}.
+    /// Neighbours share a line if the names, dtypes and shapes below them are the same: layers.{0..31}.
     #[arg(
         long,
         conflicts_with_all = ["columns", "json", "sort", "hashes"],
@@ -72,12 +72,12 @@ pub(crate) struct InfoArgs {
 }
 
 impl InfoArgs {
-    /// The names of the inputs, after those of a list were read.
+    /// The names of the inputs, once the list of `--files-from` was read.
     pub(crate) fn paths(&self) -> &[PathBuf] {
         &self.inputs.names.inputs
     }
 
-    /// The columns of the listing that are named, and those of text inputs that are numbered.
+    /// The named columns, of the listing, and the numbered columns, of text inputs.
     pub(crate) fn split_columns(&mut self) -> Vec<InfoColumn> {
         let words = self.from.text.columns.as_deref().unwrap_or_default();
         let named = |word: &String| {
@@ -97,7 +97,7 @@ fn looked_at(arg: Arg) -> Arg {
     arg.help("The files to look at; `-` is standard input")
 }
 
-/// `--columns` of `info`, where names are those of the listing.
+/// `--columns` of `info`: the name of a column of the listing, or the number of a column of a text.
 fn listing_columns(arg: Arg) -> Arg {
     arg.help("The columns to show, in this order: name,shape")
         .long_help(
@@ -138,7 +138,7 @@ impl TypedValueParser for ColumnParser {
     }
 }
 
-/// A column of the table, numbered by its place.
+/// A column of the table, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InfoColumn {
     Name,

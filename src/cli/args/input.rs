@@ -24,8 +24,8 @@ pub(crate) struct InputArgs {
     /// Read the elements as another dtype of the same size
     ///
     /// No byte is changed: --as bfloat16 is for the V2 of a .npy. It applies to the tensors that -t names, or to all;
-    /// with FROM:TO (V2:bfloat16) only to those of dtype FROM. With --field it is the dtype of the field. Casts come
-    /// after it.
+    /// FROM:TO (V2:bfloat16) applies only to tensors of dtype FROM. With --field it is the dtype of the field. Casts
+    /// come after it.
     #[arg(
         long = "as",
         value_name = "DTYPE",
@@ -35,8 +35,8 @@ pub(crate) struct InputArgs {
     pub(crate) read_as: Option<String>,
     /// Unpack values, as xarray does
     ///
-    /// By the attributes scale_factor, add_offset, _FillValue, missing_value and _Unsigned of Zarr, HDF5 and
-    /// netCDF: missing elements become NaN, the dtype is float32 or float64. It applies to the tensors that -t
+    /// The attributes scale_factor, add_offset, _FillValue, missing_value and _Unsigned of Zarr, HDF5 and netCDF say
+    /// how. Missing elements become NaN, and the dtype becomes float32 or float64. It applies to the tensors that -t
     /// names, or to all. Casts come after it.
     #[arg(long, help_heading = "Convert elements", hide_short_help = true)]
     pub(crate) unpack: bool,
@@ -45,14 +45,14 @@ pub(crate) struct InputArgs {
     pub(crate) io: IoMode,
     /// What to read for a missing chunk of Zarr
     ///
-    /// Zarr need not store chunks that hold the fill value alone; an incomplete copy lacks others, too.
+    /// Zarr need not store chunks that hold only the fill value; an incomplete copy lacks other chunks, too.
     #[arg(long, value_parser = one_of(MISSING), default_value = "fill", value_name = "WHAT", hide_short_help = true)]
     pub(crate) missing_chunks: MissingChunks,
     /// Read a pipe to its end
     ///
     /// Without it the pipe, or the connection to a server without ranges, is closed after the last byte that is
-    /// needed, as by head. Read to its end, a pipe that is shorter than its header says is an error, and its writer
-    /// is not stopped.
+    /// needed, as by head. With it the writer of the pipe is not stopped, and a pipe that is shorter than its header
+    /// says is an error.
     #[arg(long, hide_short_help = true)]
     pub(crate) drain: bool,
     #[command(flatten)]
@@ -69,13 +69,14 @@ pub(crate) struct InputArgs {
 pub(crate) struct CheckpointArgs {
     /// Refuse a checkpoint whose index does not agree with its shards
     ///
-    /// Without it, a tensor in several shards is read as the index says, one that is not in the index is read with a
-    /// note, and a missing one is an error if it is chosen. With it, a tensor that cannot be read is an error, too.
+    /// Without it, a tensor in several shards is read from the shard that the index names. A tensor that is not in the
+    /// index is read with a note. A missing tensor is an error if it is chosen. With --strict each of these is an error,
+    /// and so is a tensor that cannot be read.
     #[arg(long, conflicts_with = "no_index", hide_short_help = true)]
     pub(crate) strict: bool,
     /// Read all shards in the folder, whatever an index says
     ///
-    /// A tensor in two of them is an error.
+    /// A tensor in two shards is an error.
     #[arg(long, hide_short_help = true)]
     pub(crate) no_index: bool,
     /// Leave out the tensors of shards that the index does not name
@@ -89,9 +90,9 @@ pub(crate) struct CheckpointArgs {
 pub(crate) struct TextArgs {
     /// Read the input as text, whatever its name
     ///
-    /// Files whose names end in .csv, .tsv, .txt and .json are text without it. Of several inputs, it applies to
-    /// those of no other format. Elements are float64 unless --dtype says otherwise; in JSON, int64 or bool if all
-    /// are.
+    /// Files whose names end in .csv, .tsv, .txt and .json are read as text without it. Of several inputs, it applies to
+    /// inputs of no known format. Elements are float64 unless --dtype says otherwise. In JSON they are int64 if all
+    /// numbers are integers, and bool if all elements are booleans.
     #[arg(long = "from", value_parser = one_of(TEXTS), ignore_case = true, value_name = "FORMAT", hide_short_help = true)]
     pub(crate) from_text: Option<TextFormat>,
     /// The character between the columns of csv, tsv and txt
@@ -116,8 +117,8 @@ pub(crate) struct TextArgs {
     pub(crate) names_columns: bool,
     /// Read only these columns, in this order: 1,3
     ///
-    /// Numbers as np.loadtxt's usecols: from 0 on, negative ones from the end. Other columns may hold any text, and
-    /// rows may have any length that includes these. With --names, the columns that become fields.
+    /// Numbers count from 0, negative ones from the end, as in np.loadtxt's usecols. Other columns may hold any text,
+    /// and rows may have different lengths if they have these columns. With --names, only these columns become fields.
     #[arg(
         long,
         value_name = "LIST",
@@ -134,8 +135,8 @@ pub(crate) struct TextArgs {
 pub(crate) struct RawArgs {
     /// The dtype of raw bytes or text: float32 or f32, '>i2', bfloat16 or bf16, ...
     ///
-    /// Of several inputs, that of each that is raw bytes or text, as are the other three of raw bytes. Of
-    /// a file of a void type, the dtype that its items are.
+    /// Of several inputs, it applies to inputs of raw bytes and text; --shape, --offset and --input-order to raw bytes.
+    /// For a file of void items (V2), it is the dtype of the items.
     #[arg(long, value_name = "DTYPE", hide_short_help = true)]
     pub(crate) dtype: Option<String>,
     /// The shape of raw bytes

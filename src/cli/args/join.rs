@@ -64,16 +64,16 @@ pub(crate) struct JoinArgs {
     pub(crate) inputs: InputsArgs,
     /// The axis to join along; 0 when left out
     ///
-    /// A negative one counts from the end; the name of a dimension, without -t, joins all tensors that have it, and
-    /// keeps the others once. With a name or glob before it, it is the axis of those tensors, which may be given
-    /// again: --axis '*.o_proj.weight=1'.
+    /// A negative axis counts from the end. The name of a dimension, without -t, joins all tensors that have it, and
+    /// takes the others once. NAME=AXIS sets the axis of the tensors with this name or glob, and may be given again:
+    /// --axis '*.o_proj.weight=1'.
     #[arg(long, value_name = "[NAME=]AXIS", value_parser = axis)]
     pub(crate) axis: Vec<AxisArg>,
     /// Join tensors of the inputs by their names: 'layers.{l}.experts.{e}.up'
     ///
-    /// {l} stands for any text without a dot, {p:q,k,v} for one of these. Tensors that agree in the pieces
-    /// that --into has are joined, in the order of the others: numbers from 0 on, or texts as they are
-    /// listed. All inputs are one set of tensors, as in merge.
+    /// {l} stands for any text without a dot, {p:q,k,v} for one of these. Tensors that agree in the pieces of --into
+    /// are joined. Their order is that of the other pieces: numbers from 0 on, or the listed texts. All inputs are
+    /// one set of tensors, as in merge.
     #[arg(long, value_name = "PATTERN", requires = "into", conflicts_with = "name")]
     pub(crate) group: Option<String>,
     /// The name of each joined tensor: 'layers.{l}.experts.up'
@@ -90,8 +90,8 @@ pub(crate) struct JoinArgs {
     pub(crate) outer: bool,
     /// Append the inputs to the rows of this .npy, in place
     ///
-    /// Along axis 0; its header must have room for the new shape. An interrupted run leaves the old array, followed
-    /// by bytes that --force overwrites.
+    /// Rows are added along axis 0. The header of the .npy must have room for the new shape. An interrupted run leaves
+    /// the old array, followed by bytes that --force overwrites.
     #[arg(
         long,
         value_name = "FILE.npy",
@@ -103,9 +103,9 @@ pub(crate) struct JoinArgs {
     pub(crate) reshape: ReshapeArgs,
     #[command(flatten)]
     pub(crate) through: CopyArgs,
-    /// Take the tensors that -t or --group do not choose once
+    /// Keep the tensors that -t or --group do not choose
     ///
-    /// Without --group they must be the same in all inputs.
+    /// Each is taken once: without --group it must be the same in all inputs.
     #[arg(long, help_heading = "Choose and name tensors")]
     pub(crate) keep_rest: bool,
 }

@@ -14,7 +14,7 @@ pub(crate) struct MergeArgs {
     /// Take the tensor, and the metadata, of the first input if names or keys repeat
     #[arg(long)]
     pub(crate) first: bool,
-    /// Take that of the last input, at the position of the first
+    /// Take the tensor of the last input, at the position of the first
     #[arg(long, conflicts_with = "first")]
     pub(crate) last: bool,
     #[command(flatten)]
@@ -25,7 +25,7 @@ pub(crate) struct MergeArgs {
     /// an input, from 0 on: '1:weight=adapter.weight'. May be given again.
     #[arg(long, value_name = "[N:]OLD=NEW", help_heading = "Choose and name tensors")]
     pub(crate) rename: Vec<String>,
-    /// Read new names from a file, before those of --rename: OLD=NEW a line, or a JSON object
+    /// Read new names from a file: OLD=NEW a line, or a JSON object (applied before --rename)
     ///
     /// `-` is standard input.
     #[arg(long, value_name = "FILE", help_heading = "Choose and name tensors")]

@@ -1,4 +1,4 @@
-//! The arguments of the command line: all of clap, except its errors (`report/misuse.rs`).
+//! The arguments of the command line, parsed by clap. clap's errors are worded in `report/misuse.rs`.
 
 mod assign;
 mod cli;

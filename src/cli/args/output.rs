@@ -99,7 +99,7 @@ pub(crate) struct MetadataArgs {
     /// May be given again.
     #[arg(long, value_name = "KEY=VALUE", value_parser = metadata, hide_short_help = true)]
     pub(crate) metadata: Vec<MetadataArg>,
-    /// Add the texts of a JSON object to the metadata, before those of --metadata
+    /// Add the texts of a JSON object to the metadata (applied before --metadata)
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) metadata_from: Option<PathBuf>,
     /// Leave out the metadata of the input (.safetensors, .gguf, .pt)

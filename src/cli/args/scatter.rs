@@ -25,7 +25,7 @@ pub(crate) struct ScatterArgs {
     pub(crate) values: PathBuf,
     /// With --elements: the axis of the positions
     ///
-    /// Its number, a negative one counted from the end, or the name of its dimension.
+    /// A number, from the end if negative, or the name of a dimension.
     #[arg(long, value_name = "AXIS", requires = "elements", value_parser = one_axis)]
     pub(crate) axis: Option<AskedAxis>,
     /// With --axis: one element for each index, as np.put_along_axis

@@ -39,7 +39,7 @@ pub(crate) struct SliceArgs {
     /// Several are applied in turn.
     #[arg(long, value_name = "OLD=NEW", help_heading = "Choose and name tensors")]
     pub(crate) rename: Vec<String>,
-    /// Read new names from a file, before those of --rename: OLD=NEW a line, or a JSON object
+    /// Read new names from a file: OLD=NEW a line, or a JSON object (applied before --rename)
     ///
     /// A table is applied at once: each name by the first line that matches it. `-` is standard input.
     #[arg(
@@ -65,7 +65,7 @@ impl TransposeArgs {
     }
 }
 
-/// An index as StridedSlice's numbers, in place of NumPy's text; and how to take either.
+/// An index as StridedSlice's numbers instead of NumPy's text, and flags that apply to both.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct IndexArgs {
     #[command(flatten)]
@@ -128,8 +128,8 @@ pub(crate) struct StridedArgs {
     pub(crate) shrink_axis_mask: Option<String>,
 }
 
-/// The arguments of all commands that make whole outputs of inputs: how those are read, how
-/// elements are converted, and where they are written.
+/// The arguments of all commands that make outputs of inputs: how inputs are read, how elements are converted, and where
+/// outputs are written.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CopyArgs {
     #[command(flatten)]
@@ -170,10 +170,10 @@ pub(crate) struct TransposeArgs {
 pub(crate) struct CastArgs {
     /// Convert elements to this dtype, as NumPy's astype: bfloat16, '>i2', ...
     ///
-    /// With FROM, only elements of that dtype; may be given again. Of several tensors, a float dtype converts only
-    /// those of floats; all:DTYPE converts integers and booleans, too. Names are those of NumPy, ml_dtypes and
-    /// PyTorch (float32, '<f4', half, bfloat16), of safetensors (BF16, F8_E4M3), and short ones that
-    /// count bits (f32, bf16, i64); i8, u8 and f16 mean two dtypes without a byte order.
+    /// With FROM, only elements of that dtype are converted; may be given again. Of several tensors, a float dtype
+    /// converts only float tensors; all:DTYPE converts integers and booleans, too. Names are taken from NumPy,
+    /// ml_dtypes and PyTorch (float32, '<f4', half, bfloat16), and safetensors (BF16, F8_E4M3). Short names count bits
+    /// (f32, bf16, i64). i8, u8 and f16 could mean two dtypes, and are refused without a byte order.
     #[arg(long, value_name = "[FROM:]DTYPE", group = "casts")]
     pub(crate) cast: Vec<String>,
     /// The casts that are allowed

@@ -26,22 +26,22 @@ pub(crate) struct SplitArgs {
     pub(crate) group: Option<String>,
     /// The name of each part: 'h.{l}.{p:q,k,v}.weight'
     ///
-    /// The one piece that PATTERN has not tells the parts apart: {e} by their numbers, from 0 on, {p:q,k,v} by
+    /// NAME needs one piece that PATTERN does not have, which names the parts: {e} by numbers from 0 on, {p:q,k,v} by
     /// these texts.
     #[arg(long, value_name = "NAME", requires = "group", conflicts_with = "name")]
     pub(crate) into: Option<String>,
-    /// Drop the axis that is cut, of which each part must have one position
+    /// Drop the axis that is cut; each part must have length 1 along it
     #[arg(long)]
     pub(crate) squeeze: bool,
     /// The axis to cut; 0 when left out
     ///
-    /// A negative one counts from the end; a dimension may be named. With a name or glob before it, it is the axis of
-    /// those tensors, which may be given again: --axis '*.o_proj.weight=1'.
+    /// A negative axis counts from the end; a dimension may be named. NAME=AXIS sets the axis of the tensors with this
+    /// name or glob, and may be given again: --axis '*.o_proj.weight=1'.
     #[arg(long, value_name = "[NAME=]AXIS", value_parser = axis)]
     pub(crate) axis: Vec<AxisArg>,
     /// Refuse parts of several lengths
     ///
-    /// Without it, a note on standard error says that those of --parts are not equal.
+    /// Without it, a note on standard error says that the parts of --parts are not equal.
     #[arg(long)]
     pub(crate) equal: bool,
     #[command(flatten)]
@@ -58,10 +58,10 @@ pub(crate) struct SplitArgs {
 pub(crate) struct CutsArgs {
     /// Cut into N parts (np.array_split)
     ///
-    /// The first ones are longer where they cannot be equal. May be left out where --into lists texts.
+    /// If they cannot be equal, the first parts are longer. May be left out if --into lists texts.
     #[arg(long, value_name = "N", value_parser = parts)]
     pub(crate) parts: Option<u64>,
-    /// Cut into parts of these lengths, which must add up to that of the axis: 10,20,30 or 70%,20%,10%
+    /// Cut into parts of these lengths, which must add up to the axis: 10,20,30 or 70%,20%,10%
     #[arg(long, value_name = "LIST")]
     pub(crate) sizes: Option<String>,
     /// Cut before these positions (np.split), or percents of the axis: 10,30 or 80%

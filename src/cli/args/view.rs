@@ -110,21 +110,21 @@ impl ViewArgs {
 pub(crate) struct StatsArgs {
     /// Print statistics: of one tensor with a histogram, of several as a table
     ///
-    /// How many elements are NaN, infinite and zero, the extremes and their places, mean and
-    /// standard deviation, quantiles.
+    /// The numbers of NaN, infinite and zero elements, the extremes and their positions, mean and standard deviation,
+    /// quantiles.
     #[arg(long, groups = ["work", "measured", "sliced"], conflicts_with_all = ["edge", "precision"])]
     pub(crate) stats: bool,
-    /// Along these axes: a row for each position of the others
+    /// Compute along these axes, with a row for each position of the other axes
     ///
     /// Negative axes count from the end; dimensions may be named. Without it --reduce reduces all axes.
     #[arg(long, value_name = "A[,B...]", requires = "sliced")]
     pub(crate) axis: Option<String>,
     /// Sort the tensors by columns of the table: nan,max
     ///
-    /// Names and dtypes ascend, all else descends.
+    /// Names and dtypes ascend, numbers descend.
     #[arg(long, value_name = "COLUMN", value_delimiter = ',', value_parser = one_of(COLUMNS), requires = "measured", conflicts_with = "axis")]
     pub(crate) sort: Vec<Column>,
-    /// Exit with 1 and name the tensors that have such elements: nan,inf,zero
+    /// Name the tensors that have such elements, and exit with 1: nan,inf,zero
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = one_of(FAULTS), requires = "measured")]
     pub(crate) fail_on: Vec<Column>,
     /// Print one table of the tensors of many files, whose names are read from a file, one a line
@@ -202,7 +202,7 @@ const REDUCTIONS: [Choice<Reduction>; 7] = [
 pub(crate) struct ValuesArgs {
     /// Print all values, or with --stats --axis all rows
     ///
-    /// Above 1000 elements or rows the middle is left out otherwise.
+    /// Without it, the middle is left out above 1000 elements or rows.
     #[arg(long)]
     pub(crate) full: bool,
     /// How many items to print at each end of a long axis [default: 3]
@@ -219,8 +219,8 @@ pub(crate) struct ValuesArgs {
 pub(crate) struct PictureArgs {
     /// Write a picture, or what --reduce makes
     ///
-    /// Two axes are drawn in colours, (H, W, 3 or 4) of uint8 as it is, of floats as colours from 0 to 1, more axes as a
-    /// contact sheet; one pixel an element.
+    /// Two axes are drawn in colours, a pixel for each element. A shape of (H, W, 3) or (H, W, 4) is a picture already:
+    /// uint8 from 0 to 255, floats from 0 to 1. More axes are drawn as a contact sheet.
     #[arg(short, long, value_name = "FILE", groups = ["work", "drawn", "written"], conflicts_with_all = ["full", "edge", "precision", "stats"])]
     pub(crate) output: Option<PathBuf>,
     /// Draw the picture in the terminal, with half blocks
@@ -229,9 +229,9 @@ pub(crate) struct PictureArgs {
     /// The colours [default: viridis]
     #[arg(long, value_name = "NAME", requires = "drawn", value_parser = colour_maps())]
     pub(crate) colormap: Option<String>,
-    /// The numbers at the ends of the colours, or percentiles: 0,1 or p1,p99
+    /// The values at the ends of the colour map, or percentiles: 0,1 or p1,p99
     ///
-    /// The smallest and the largest when left out.
+    /// The smallest and the largest value when left out.
     #[arg(long, value_name = "LO,HI", requires = "drawn", value_parser = range, allow_hyphen_values = true)]
     pub(crate) range: Option<[Bound; 2]>,
     /// Pixels a row: means of elements, or elements repeated

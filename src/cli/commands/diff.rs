@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tslice::compare::{Findings, Largest, Rule, same_dtype};
 use tslice::dtype::{DType, Endian};
 use tslice::input::{Location, OpenOptions};
-use tslice::job::{CompareOptions, Compared, Comparing, Differences, place};
+use tslice::job::{CompareOptions, Compared, Comparing, Differences, position_of};
 use tslice::print;
 use tslice::shape::{AsList, AsTuple};
 use tslice::tensor::printable;
@@ -136,7 +136,8 @@ fn count(tensor: &Compared) -> u64 {
 }
 
 fn values(tensor: &Compared, found: &Largest) -> [String; 2] {
-    if let Some((_, texts)) = tensor.large.iter().find(|(place, _)| *place == found.place) {
+    if let Some((_, texts)) = tensor.large.iter().find(|(position, _)| *position == found.position)
+    {
         return texts.clone();
     }
     // the other file may name the type of a void
@@ -182,7 +183,8 @@ fn as_table(tensors: &[&Compared]) -> String {
         let difference = |found: &Option<Largest>| {
             found.as_ref().map_or_else(|| "-".to_owned(), |found| print::short(found.difference))
         };
-        let at = |found: &Largest| AsList(&place(&tensor.shapes[0], found.place)).to_string();
+        let at =
+            |found: &Largest| AsList(&position_of(&tensor.shapes[0], found.position)).to_string();
         Some([
             tensor.name.clone().unwrap_or_else(|| "-".to_owned()),
             findings.differing.to_string(),
@@ -222,7 +224,7 @@ fn elements_as_text(tensor: &Compared) -> String {
     let elements = counted(count, "element");
     text.push_str(&format!("{prefix}{differing} of {elements} {differ}\n"));
     for (what, found) in found(findings) {
-        let at = place(&tensor.shapes[0], found.place);
+        let at = position_of(&tensor.shapes[0], found.position);
         let [a, b] = values(tensor, found).map(|value| printable(&value).into_owned());
         let label = match what {
             FIRST => what.to_owned(),
@@ -266,7 +268,7 @@ fn as_json(tensor: &Compared) -> Value {
             _ if found.difference.is_finite() => json!({ "difference": found.difference }),
             _ => json!({ "difference": "Infinity" }),
         };
-        entry["place"] = json!(place(&tensor.shapes[0], found.place));
+        entry["place"] = json!(position_of(&tensor.shapes[0], found.position));
         entry["values"] = json!([a, b]);
         value[what.replace(' ', "_")] = entry;
     }

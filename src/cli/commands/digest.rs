@@ -18,7 +18,7 @@ use tslice::tensor::printable;
 
 use super::{output, tensors};
 use crate::cli::args::InfoArgs;
-use crate::cli::report::{Exit, Failure, print, watch};
+use crate::cli::report::{Exit, Failure, plain, print, watch};
 
 /// The number of tensors that are hashed before their lines are printed.
 const TOGETHER: usize = 1 << 12;
@@ -73,7 +73,7 @@ impl Digests<'_> {
                 None => file.to_string().into(),
             },
             None => "-".into(),
-            // a tensor whose name is that of an unnamed one
+            // a tensor whose name is `-`, which stands for a tensor without a name
             Some(name) if name.trim_start_matches("./") == "-" => format!("./{name}").into(),
             Some(name) => name.into(),
         }
@@ -205,7 +205,7 @@ fn read(manifest: &Path) -> Result<HashMap<String, Expected>, Failure> {
         let message = format!("{}: {what}", printable(&manifest.display().to_string()));
         Failure { exit: Exit::Usage, ..Failure::new(message) }
     };
-    let failed = |error: io::Error| unreadable(&error);
+    let failed = |error: io::Error| unreadable(&plain(error));
     let file: Box<dyn Read> = if manifest == Path::new("-") {
         Box::new(io::stdin())
     } else {

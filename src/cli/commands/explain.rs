@@ -33,14 +33,18 @@ pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     print(&mask_secrets(&text))
 }
 
-struct Target {
+struct IndexedShape {
     index: Index,
     shape: Vec<u64>,
     /// `None` if a shape is given in place of a file.
     tensor: Option<(Input, TensorInfo)>,
 }
 
-fn target(args: &ExplainArgs, transform: &Transform, workers: &Workers) -> Result<Target, Failure> {
+fn indexed_shape(
+    args: &ExplainArgs,
+    transform: &Transform,
+    workers: &Workers,
+) -> Result<IndexedShape, Failure> {
     if let Some(shape) = shape_alone(args) {
         refuse_files(args)?;
         let index = Index::parse(args.input.as_deref(), &args.index)?;
@@ -51,7 +55,7 @@ fn target(args: &ExplainArgs, transform: &Transform, workers: &Workers) -> Resul
             shape = other.of(&shape).map_err(Failure::new)?;
         }
         let index = index.open_lists(&args.from, workers, false)?;
-        return Ok(Target { index, shape, tensor: None });
+        return Ok(IndexedShape { index, shape, tensor: None });
     }
     let path = args.input.as_deref().map(Path::new);
     let path = path.ok_or_else(|| Failure::usage("an input is needed, or --shape"))?;
@@ -60,12 +64,12 @@ fn target(args: &ExplainArgs, transform: &Transform, workers: &Workers) -> Resul
     let options = input::options(&args.from, transform.fields.as_deref(), workers)?;
     let mut input = tslice::formats::open(&input::location(path), &options)?;
     let tensor = input.transformed_tensor(&args.from.tensor, transform)?;
-    Ok(Target { index, shape: tensor.element_shape(), tensor: Some((input, tensor)) })
+    Ok(IndexedShape { index, shape: tensor.element_shape(), tensor: Some((input, tensor)) })
 }
 
 fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> {
     let transform = index::transform(Some(&args.field), &args.index.reshape, None)?;
-    let Target { index, shape, tensor } = target(args, &transform, workers)?;
+    let IndexedShape { index, shape, tensor } = indexed_shape(args, &transform, workers)?;
     let (input, tensor) = tensor.unzip();
     // without a file, positions are explained as the bytes of a tensor of bytes in C order
     let dtype = DType::Scalar(Scalar::U8, Endian::Little);
@@ -83,7 +87,7 @@ fn explain(args: &ExplainArgs, workers: &Workers) -> Result<Explained, Failure> 
     let (region, network, temporary_bytes) = match (&input, &tensor, &transform.fields) {
         (Some(input), Some(tensor), None) => {
             let region = region?;
-            let take = [Take::new(tensor.part(), Arc::clone(&region), Conversion::None, 0)];
+            let take = [Take::new(tensor.shard(), Arc::clone(&region), Conversion::None, 0)];
             let temporary_bytes = job::temporary_bytes(input, &take, workers)?;
             (Some(region), network(job::network_bytes(input, &take)), temporary_bytes)
         }

@@ -402,7 +402,7 @@ fn open(
     } else {
         (0..count + input.unreadable().len() + input.missing_count()).collect()
     };
-    // numbers of what cannot be read follow those of the tensors
+    // the numbers of unreadable entries follow the numbers of the tensors
     let beyond = tensors.partition_point(|&number| number < count);
     let mut unreadable = Vec::new();
     let mut missing = Vec::new();
@@ -461,7 +461,7 @@ fn write_listing(
     columns: &[InfoColumn],
 ) -> io::Result<()> {
     // the last column is for inputs of several files
-    let file = if input.parts().is_empty() { "" } else { "file" };
+    let file = if input.shards().is_empty() { "" } else { "file" };
     let heading = ["name", "dtype", "shape", "bytes", "order", "offset", file].map(Cow::Borrowed);
     let rows = || {
         let rows = shown.tensors.iter().map(|&number| row(input, number));
@@ -588,7 +588,7 @@ fn order(tensor: &TensorInfo) -> String {
     }
 }
 
-/// `digests` are those of the tensors that are shown, if they are asked for.
+/// `digests` has a digest for each shown tensor, if digests are asked for.
 fn write_json(
     out: &mut dyn Write,
     input: &Input,

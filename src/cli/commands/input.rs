@@ -193,7 +193,7 @@ pub(super) fn axes(args: &[AxisArg]) -> Result<Axes, Failure> {
     Ok(Axes { default, named: named.collect() })
 }
 
-/// The new names in a file, `OLD=NEW` a line or a JSON object, then those of the command line.
+/// The new names in a file, `OLD=NEW` a line or a JSON object, then the new names of the command line.
 pub(super) fn renames(typed: &[String], from: Option<&Path>) -> Result<Vec<NewName>, Failure> {
     let mut names = Vec::new();
     if let Some(path) = from {
@@ -248,9 +248,9 @@ fn raw(from: &InputArgs) -> Result<RawLayout, Failure> {
 fn parse_delimiter(text: &str) -> Result<u8, Failure> {
     match text.as_bytes() {
         b"\\t" => Ok(b'\t'),
-        [b'#' | b'\n' | b'\r'] => {
-            Err(Failure::usage(format_args!("--delimiter: {text:?} begins a comment or a line")))
-        }
+        [b'#' | b'\n' | b'\r'] => Err(Failure::usage(format_args!(
+            "--delimiter: {text:?} cannot separate columns: it begins a comment or ends a line"
+        ))),
         [byte] if byte.is_ascii() => Ok(*byte),
         _ => Err(Failure::usage(format_args!("--delimiter: '{text}' is not one ASCII character"))),
     }

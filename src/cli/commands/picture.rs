@@ -126,7 +126,7 @@ fn png_target(path: &Path) -> Result<Destination, Failure> {
     Ok(output::target(path))
 }
 
-/// The width in pixels: that of the terminal, but not more than there are elements.
+/// The width in pixels: the terminal's width, but not more than there are elements.
 fn columns_for(chosen: &Chosen) -> u64 {
     let most = chosen.shape.iter().rev().take(2).copied().max().unwrap_or(1).max(8);
     let most = if chosen.shape.len() > 2 { u64::MAX } else { most };

@@ -141,7 +141,10 @@ fn names(output: Option<&Path>) -> Result<PartNames, Failure> {
             .hint("a pattern holds {} for the number of the part: -o 'part-{}.npy'"));
     };
     PartNames::parse(path).ok_or_else(|| {
-        Failure::usage(format_args!("{}: no place for the number of the part", path.display()))
-            .hint("put {} where the number goes, or {:04} for four digits: -o 'part-{:04}.npy'")
+        Failure::usage(format_args!(
+            "{}: the name has no {{}} for the number of the part",
+            path.display()
+        ))
+        .hint("put {} where the number goes, or {:04} for four digits: -o 'part-{:04}.npy'")
     })
 }

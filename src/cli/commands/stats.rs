@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tslice::dtype::{DType, Endian};
 use tslice::execute::Workers;
 use tslice::input::Input;
-use tslice::job::{Chosen, place};
+use tslice::job::{Chosen, position_of};
 use tslice::print;
 use tslice::shape::{AsList, AsTuple};
 use tslice::statistics::{Bar, Extreme, Statistics, Summary};
@@ -60,7 +60,7 @@ fn as_text(chosen: &Chosen, statistics: &Statistics) -> String {
     row("zero", summary.zero.to_string());
     if let Some((least, greatest)) = &summary.range {
         for (name, extreme) in [("minimum", least), ("maximum", greatest)] {
-            let at = place(&chosen.shape, extreme.place);
+            let at = position_of(&chosen.shape, extreme.position);
             row(name, format!("{} at {}", value(&chosen.dtype, extreme), AsList(&at)));
         }
     }
@@ -162,7 +162,7 @@ pub(super) fn add_counts(
     record: &mut Value,
     dtype: &DType,
     summary: &Summary,
-    place: impl Fn(u64) -> Vec<u64>,
+    position: impl Fn(u64) -> Vec<u64>,
 ) {
     let extreme = |extreme: &Extreme| {
         let text = value(dtype, extreme);
@@ -171,7 +171,7 @@ pub(super) fn add_counts(
             Ok(float) if summary.is_float() => number(float),
             _ => serde_json::from_str(&text.to_lowercase()).unwrap_or(Value::String(text)),
         };
-        json!({ "value": value, "position": place(extreme.place) })
+        json!({ "value": value, "position": position(extreme.position) })
     };
     record["dtype"] = json!(dtype.to_string());
     record["count"] = json!(summary.count);
@@ -196,7 +196,7 @@ pub(super) fn as_json(chosen: &Chosen, statistics: &Statistics) -> Value {
     let edges = bars.iter().map(|bar| bar.from).chain(bars.last().map(|bar| bar.to));
     let summary = &statistics.summary;
     let mut record = json!({ "name": chosen.name, "shape": chosen.shape });
-    add_counts(&mut record, &chosen.dtype, summary, |number| place(&chosen.shape, number));
+    add_counts(&mut record, &chosen.dtype, summary, |number| position_of(&chosen.shape, number));
     record["quantiles"] = match summary.range {
         Some(_) => statistics.quantiles(&PARTS).iter().map(quantile).collect(),
         None => json!([]),

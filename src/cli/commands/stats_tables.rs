@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tslice::dtype::DType;
 use tslice::execute::{Progress, Workers};
 use tslice::input::{Input, OpenOptions};
-use tslice::job::{AllSlices, Chosen, Slices, SlicesOptions, place};
+use tslice::job::{AllSlices, Chosen, Slices, SlicesOptions, position_of};
 use tslice::shape::{AsList, AsTuple};
 use tslice::statistics::{Extreme, Facts, Summary};
 use tslice::tensor::printable;
@@ -323,8 +323,8 @@ fn print_records(
 ) -> Result<(), Failure> {
     let Chosen { name, dtype, .. } = &slices.chosen;
     band.iter().zip(first..).try_for_each(|(summary, at)| {
-        let mut record = json!({ "name": name, "position": place(slices.lens(), at) });
-        add_counts(&mut record, dtype, summary, |number| slices.place(at, number));
+        let mut record = json!({ "name": name, "position": position_of(slices.lens(), at) });
+        add_counts(&mut record, dtype, summary, |number| slices.position(at, number));
         held.push(&format!("{}\n", Json(&record)))
     })
 }
@@ -354,7 +354,7 @@ impl<'a> SlicesTable<'a> {
         let row = |(summary, at): (&Summary, u64)| {
             let cells = cells(&self.slices.chosen.dtype, summary);
             let [nan, inf, zero, min, max, mean, std] = cells;
-            let position = AsList(&place(self.slices.lens(), at)).to_string();
+            let position = AsList(&position_of(self.slices.lens(), at)).to_string();
             [position, nan, inf, zero, min, max, mean, std]
         };
         let rows: Vec<[String; 8]> = band.iter().zip(first..).map(row).collect();

@@ -1,8 +1,8 @@
 //! Completions of a line that is being typed.
 //!
-//! The scripts in `completions/` ask the program itself, with `TSLICE_COMPLETE` set to the name of
-//! the shell, so that they know all flags of the installed version, and the tensors in the files of
-//! the line. Arguments are then not understood as usual, and nothing is run.
+//! The scripts in `completions/` run the program itself, with `TSLICE_COMPLETE` set to the name of the shell. So they
+//! know all flags of the installed version, and the tensors in the files of the line. The program then only prints
+//! completions: it does not run the line.
 //!
 //! ```text
 //! $ TSLICE_COMPLETE=fish tslice -- 'tslice model.safetensors -t head.'

@@ -84,7 +84,7 @@ fn value_of_flag(error: &Error) -> Option<Failure> {
     }
     if let Some(UnusedCast(from)) = cause.downcast_ref() {
         let from = from.type_name();
-        let message = format!("--cast {from}:... has no effect: no tensor is {from}");
+        let message = format!("--cast {from}:... has no effect: no tensor has dtype {from}");
         return Some(Failure::new(message));
     }
     if let Some(fault) = cause.downcast_ref::<ArrangeError>() {
@@ -113,7 +113,9 @@ fn value_of_flag(error: &Error) -> Option<Failure> {
 fn text(fault: &TextFault, failed: impl Fn(&dyn Display) -> Failure) -> Failure {
     let hint = match fault {
         TextFault::Field(fault) => return failed(&format_args!("--field: {fault}")),
-        TextFault::Cell { remedy: Some(remedy), place, .. } => cell_remedy(remedy, place.column),
+        TextFault::Cell { remedy: Some(remedy), position, .. } => {
+            cell_remedy(remedy, position.column)
+        }
         TextFault::Utf16 { unmarked } => {
             let order = match unmarked {
                 Some(Endian::Little) => "LE",
@@ -123,7 +125,9 @@ fn text(fault: &TextFault, failed: impl Fn(&dyn Display) -> Failure) -> Failure 
             format!("`iconv -f UTF-16{order} -t UTF-8 FILE` converts it")
         }
         // text next to numbers
-        TextFault::NumberInNames { place, .. } if place.column > 1 => only_columns(&[place.column]),
+        TextFault::NumberInNames { position, .. } if position.column > 1 => {
+            only_columns(&[position.column])
+        }
         TextFault::EmptyCell { may_be_nan: true, .. } => {
             "--missing '' reads empty cells as NaN".to_owned()
         }

@@ -246,7 +246,7 @@ pub(crate) fn human_bytes(bytes: u64) -> String {
 pub(crate) enum Exit {
     Done,
     Different,
-    /// Two files could not be compared; the status is that of diff and cmp.
+    /// Two files could not be compared; `diff` and `cmp` have the same status.
     Trouble,
     /// The work failed: a file, its data, an index that does not fit the shape.
     Failed,

@@ -36,7 +36,8 @@ pub(super) fn merge(fault: &MergeFault, failed: impl Fn() -> Failure) -> Failure
             "--first or --last takes one, --rename N:=NEW names the tensor of input N".to_owned()
         }
         MergeFault::Twice { .. } => {
-            "--first or --last takes one, --rename N:OLD=NEW renames that of input N".to_owned()
+            "--first or --last takes one, --rename N:OLD=NEW renames the tensor of input N"
+                .to_owned()
         }
         MergeFault::Metadata { key, .. } => {
             let text = quoted(&format!("{key}=VALUE"));
@@ -99,7 +100,7 @@ pub(crate) fn hint_in_append(error: &Error) -> Option<String> {
 pub(crate) fn hint_in_group(error: &Error) -> Option<String> {
     Some(match error.cause.downcast_ref()? {
         MergeFault::Twice { .. } => {
-            "`tslice merge` makes one set of tensors of them: --rename '1:x.{e}=x.{e+8}' gives those of input 1 \
+            "`tslice merge` makes one set of tensors of them: --rename '1:x.{e}=x.{e+8}' gives the tensors of input 1 \
              other numbers, --first takes one of several that are the same"
                 .to_owned()
         }

@@ -67,7 +67,8 @@ fn worded(error: &clap::Error) -> Failure {
             match texts_of(error, ContextKind::InvalidValue).concat() {
                 value if value.is_empty() => Failure::usage(format_args!("{arg} needs a value")),
                 value => {
-                    let reason = error.source().map(|why| format!(": {why}")).unwrap_or_default();
+                    let reason = error.source().map(|why| format!(": {}", without_range(why)));
+                    let reason = reason.unwrap_or_default();
                     Failure::usage(format_args!("invalid value '{value}' for {arg}{reason}"))
                 }
             }
@@ -78,6 +79,16 @@ fn worded(error: &clap::Error) -> Failure {
             let line = report.lines().next().unwrap_or_default();
             Failure::usage(line.strip_prefix("error: ").unwrap_or(line))
         }
+    }
+}
+
+/// Word clap's "0 is not in 1..=9" as "a number from 1 to 9 is needed".
+fn without_range(reason: &dyn Error) -> String {
+    let reason = reason.to_string();
+    let range = reason.split_once(" is not in ").and_then(|(_, range)| range.split_once("..="));
+    match range {
+        Some((least, most)) => format!("a number from {least} to {most} is needed"),
+        None => reason,
     }
 }
 
@@ -162,7 +173,7 @@ pub(crate) fn misplaced(failure: Failure, typed: &str) -> Failure {
     if outputs().flat_map(|format| format.extensions).any(|known| is_output(known)) {
         failure.hint(format_args!("an output is given with -o: -o {typed}"))
     } else if is_name(typed) {
-        failure.hint(format_args!("a tensor of several is chosen with -t: -t {typed}"))
+        failure.hint(format_args!("-t chooses a tensor by its name: -t {typed}"))
     } else {
         failure
     }

@@ -21,7 +21,7 @@ use crate::runs::{Axis, starts};
 const WIDTH: usize = 16;
 
 /// The index that selects no byte: the shuffle yields 0.
-const NO_PLACE: u8 = 0x80;
+const NO_INDEX: u8 = 0x80;
 
 const MOST: u64 = 8;
 
@@ -39,7 +39,7 @@ pub(super) struct Interleave<'a> {
     /// The distance from a block's first item to its lowest byte in the input: 0 or less.
     lowest: i64,
     /// For each stored register and each row, the index of every byte in the loaded register.
-    places: Vec<[u8; WIDTH]>,
+    indices: Vec<[u8; WIDTH]>,
 }
 
 impl<'a> Interleave<'a> {
@@ -66,10 +66,10 @@ impl<'a> Interleave<'a> {
             items,
             block,
             lowest,
-            places: Vec::new(),
+            indices: Vec::new(),
         };
         let stores = pattern.stores().flat_map(|to| (0..across.len).map(move |row| (to, row)));
-        pattern.places = stores.map(|(to, row)| pattern.places(to, row)).collect();
+        pattern.indices = stores.map(|(to, row)| pattern.indices(to, row)).collect();
         Some(pattern)
     }
 
@@ -80,15 +80,15 @@ impl<'a> Interleave<'a> {
     }
 
     /// For the register stored at `to`, the indices of its bytes in the loaded register of `row`.
-    fn places(&self, to: usize, row: u64) -> [u8; WIDTH] {
+    fn indices(&self, to: usize, row: u64) -> [u8; WIDTH] {
         let run = self.run as usize;
         std::array::from_fn(|at| {
             let number = (to + at) / run;
             let byte = (to + at) % run;
             let item = number as u64 / self.across.len;
             let of = number as u64 % self.across.len;
-            let place = self.along.stride * item as i64 - self.lowest + byte as i64;
-            if of == row { place as u8 } else { NO_PLACE }
+            let index = self.along.stride * item as i64 - self.lowest + byte as i64;
+            if of == row { index as u8 } else { NO_INDEX }
         })
     }
 
@@ -157,10 +157,10 @@ impl<'a> Interleave<'a> {
             }
             // the offsets of `stores`, whose iterator is slower here
             let mut to = 0;
-            for places in self.places.as_chunks::<ROWS>().0 {
+            for indices in self.indices.as_chunks::<ROWS>().0 {
                 let mut register = Narrow::load(&[0; WIDTH]);
-                for (row, places) in rows.iter().zip(places) {
-                    register = add(register, *row, Narrow::load(places));
+                for (row, indices) in rows.iter().zip(indices) {
+                    register = add(register, *row, Narrow::load(indices));
                 }
                 register.store(&mut out[to.min(self.block - WIDTH)..][..WIDTH]);
                 to += WIDTH;
@@ -169,7 +169,7 @@ impl<'a> Interleave<'a> {
     }
 }
 
-/// The register with bytes of `row` added, by their indices `places`.
+/// The register with bytes of `row` added, by their indices `indices`.
 ///
 /// # Safety
 /// The processor must have the instructions.
@@ -177,20 +177,20 @@ impl<'a> Interleave<'a> {
 #[allow(unsafe_code)]
 #[inline]
 #[target_feature(enable = "ssse3")]
-unsafe fn add(register: Narrow, row: Narrow, places: Narrow) -> Narrow {
+unsafe fn add(register: Narrow, row: Narrow, indices: Narrow) -> Narrow {
     use std::arch::x86_64::{_mm_or_si128, _mm_shuffle_epi8};
-    _mm_or_si128(register, _mm_shuffle_epi8(row, places))
+    _mm_or_si128(register, _mm_shuffle_epi8(row, indices))
 }
 
-/// The register with bytes of `row` added, by their indices `places`.
+/// The register with bytes of `row` added, by their indices `indices`.
 ///
 /// # Safety
 /// The processor must have the instructions.
 #[cfg(target_arch = "aarch64")]
 #[allow(unsafe_code)]
 #[inline]
-unsafe fn add(register: Narrow, row: Narrow, places: Narrow) -> Narrow {
+unsafe fn add(register: Narrow, row: Narrow, indices: Narrow) -> Narrow {
     use std::arch::aarch64::{vorrq_u8, vqtbl1q_u8};
     // SAFETY: all processors of this kind have NEON.
-    unsafe { vorrq_u8(register, vqtbl1q_u8(row, places)) }
+    unsafe { vorrq_u8(register, vqtbl1q_u8(row, indices)) }
 }

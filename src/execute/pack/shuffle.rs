@@ -37,7 +37,7 @@ pub(super) struct Shuffle<'a> {
     /// The distance from a block's first unit to its lowest byte in the input: 0 or less.
     lowest: i64,
     /// For each byte of a stored register, its index in the loaded one.
-    places: [u8; WIDEST],
+    indices: [u8; WIDEST],
     register: Register,
 }
 
@@ -73,10 +73,10 @@ impl Blocks {
 /// # Safety
 /// The methods may only be called where the processor has the register's instructions.
 #[allow(unsafe_code)]
-trait Places: Sized {
+trait ShufflePattern: Sized {
     const WIDTH: usize;
 
-    unsafe fn new(places: &[u8; WIDEST]) -> Self;
+    unsafe fn new(indices: &[u8; WIDEST]) -> Self;
 
     /// For each block load a register, shuffle it, and store it whole.
     unsafe fn shuffle(&self, input: &[u8], blocks: Blocks, out: &mut [u8]);
@@ -107,10 +107,10 @@ impl<'a> Shuffle<'a> {
         let units = bytes / unit;
         let back = along.stride.min(0) * (units as i64 - 1);
         let lowest = byte_bounds(inside, run).start + back;
-        let places = places(along.stride, inside, run, units, lowest);
+        let indices = indices(along.stride, inside, run, units, lowest);
         let unit = unit as usize;
         let units = units as usize;
-        Some(Shuffle { outer, along, inside, run, unit, units, lowest, places, register })
+        Some(Shuffle { outer, along, inside, run, unit, units, lowest, indices, register })
     }
 
     pub(super) fn block_bytes(&self) -> usize {
@@ -140,11 +140,11 @@ impl<'a> Shuffle<'a> {
     /// later.
     ///
     /// # Safety
-    /// As for [`Places`].
+    /// As for [`ShufflePattern`].
     #[allow(unsafe_code)]
-    unsafe fn rows<P: Places>(&self, input: &[u8], first: usize, out: &mut [u8]) {
+    unsafe fn rows<P: ShufflePattern>(&self, input: &[u8], first: usize, out: &mut [u8]) {
         // SAFETY: the caller knows of the instructions.
-        let places = unsafe { P::new(&self.places) };
+        let indices = unsafe { P::new(&self.indices) };
         let len = self.along.len as usize;
         let step = self.along.stride * self.units as i64;
         let block = self.block_bytes();
@@ -161,7 +161,7 @@ impl<'a> Shuffle<'a> {
                 let last = (first + last_load, last_store);
                 // SAFETY: the caller knows of the instructions.
                 return unsafe {
-                    places.shuffle(input, Blocks { first, step, block, count, last }, out)
+                    indices.shuffle(input, Blocks { first, step, block, count, last }, out)
                 };
             }
             let fitting = self.fitting(P::WIDTH, input.len(), first, out.len());
@@ -171,7 +171,7 @@ impl<'a> Shuffle<'a> {
                 let out = &mut out[block * fitting.start..];
                 let last = (first + step * count as i64, block * count);
                 // SAFETY: the caller knows of the instructions.
-                unsafe { places.shuffle(input, Blocks { first, step, block, count, last }, out) };
+                unsafe { indices.shuffle(input, Blocks { first, step, block, count, last }, out) };
             }
             self.plainly(input, at, fitting.end * self.units..len, out);
         });
@@ -205,17 +205,17 @@ impl<'a> Shuffle<'a> {
 }
 
 /// For each byte of a block, its index in the loaded register.
-fn places(stride: i64, inside: &[Axis], run: u64, units: u64, lowest: i64) -> [u8; WIDEST] {
+fn indices(stride: i64, inside: &[Axis], run: u64, units: u64, lowest: i64) -> [u8; WIDEST] {
     let mut numbered = [0; WIDEST];
-    for (place, number) in numbered.iter_mut().zip(0..) {
-        *place = number;
+    for (index, number) in numbered.iter_mut().zip(0..) {
+        *index = number;
     }
-    let mut places = [0; WIDEST];
+    let mut indices = [0; WIDEST];
     let unit = dense_bytes(inside, run) as usize;
-    for (place, number) in places.chunks_exact_mut(unit).zip(0..units as i64) {
-        pack_plainly(inside, run, &numbered, (stride * number - lowest) as usize, place);
+    for (index, number) in indices.chunks_exact_mut(unit).zip(0..units as i64) {
+        pack_plainly(inside, run, &numbered, (stride * number - lowest) as usize, index);
     }
-    places
+    indices
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -223,17 +223,17 @@ fn places(stride: i64, inside: &[Axis], run: u64, units: u64, lowest: i64) -> [u
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Blocks, Places, WIDEST};
+    use super::{Blocks, ShufflePattern, WIDEST};
 
     pub(super) struct Ssse3(__m128i);
 
-    impl Places for Ssse3 {
+    impl ShufflePattern for Ssse3 {
         const WIDTH: usize = 16;
 
         #[inline(always)]
-        unsafe fn new(places: &[u8; WIDEST]) -> Self {
-            // SAFETY: `places` is longer than a register; no alignment is needed.
-            Ssse3(unsafe { _mm_loadu_si128(places.as_ptr().cast()) })
+        unsafe fn new(indices: &[u8; WIDEST]) -> Self {
+            // SAFETY: `indices` is longer than a register; no alignment is needed.
+            Ssse3(unsafe { _mm_loadu_si128(indices.as_ptr().cast()) })
         }
 
         #[target_feature(enable = "ssse3")]
@@ -255,17 +255,17 @@ mod x86 {
         far: __m256i,
     }
 
-    impl Places for Avx2 {
+    impl ShufflePattern for Avx2 {
         const WIDTH: usize = 32;
 
         #[inline(always)]
-        unsafe fn new(places: &[u8; WIDEST]) -> Self {
+        unsafe fn new(indices: &[u8; WIDEST]) -> Self {
             // an index with the highest bit gives 0
             let mut near = [0x80; 32];
             let mut far = [0x80; 32];
-            for (at, &place) in places[..32].iter().enumerate() {
-                let same_half = usize::from(place) / 16 == at / 16;
-                *(if same_half { &mut near[at] } else { &mut far[at] }) = place % 16;
+            for (at, &index) in indices[..32].iter().enumerate() {
+                let same_half = usize::from(index) / 16 == at / 16;
+                *(if same_half { &mut near[at] } else { &mut far[at] }) = index % 16;
             }
             // SAFETY: both are as long as a register.
             unsafe {
@@ -293,13 +293,13 @@ mod x86 {
 
     pub(super) struct Avx512(__m512i);
 
-    impl Places for Avx512 {
+    impl ShufflePattern for Avx512 {
         const WIDTH: usize = 64;
 
         #[inline(always)]
-        unsafe fn new(places: &[u8; WIDEST]) -> Self {
-            // SAFETY: `places` is as long as a register.
-            Avx512(unsafe { _mm512_loadu_si512(places.as_ptr().cast()) })
+        unsafe fn new(indices: &[u8; WIDEST]) -> Self {
+            // SAFETY: `indices` is as long as a register.
+            Avx512(unsafe { _mm512_loadu_si512(indices.as_ptr().cast()) })
         }
 
         #[target_feature(enable = "avx512f,avx512vbmi")]
@@ -323,17 +323,17 @@ mod x86 {
 mod arm {
     use std::arch::aarch64::*;
 
-    use super::{Blocks, Places, WIDEST};
+    use super::{Blocks, ShufflePattern, WIDEST};
 
     pub(super) struct Neon(uint8x16_t);
 
-    impl Places for Neon {
+    impl ShufflePattern for Neon {
         const WIDTH: usize = 16;
 
         #[inline(always)]
-        unsafe fn new(places: &[u8; WIDEST]) -> Self {
-            // SAFETY: `places` is longer than a register.
-            Neon(unsafe { vld1q_u8(places.as_ptr()) })
+        unsafe fn new(indices: &[u8; WIDEST]) -> Self {
+            // SAFETY: `indices` is longer than a register.
+            Neon(unsafe { vld1q_u8(indices.as_ptr()) })
         }
 
         #[target_feature(enable = "neon")]

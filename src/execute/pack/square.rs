@@ -293,17 +293,17 @@ mod x86 {
 
         #[inline(always)]
         unsafe fn split_words<const SIZE: usize>(self) -> Self {
-            let mut places = [0; 64];
+            let mut indices = [0; 64];
             let mut at = 0;
-            while at < places.len() {
+            while at < indices.len() {
                 let item = at / SIZE;
                 let word = item % super::WORDS;
                 let number = item / super::WORDS;
-                places[at] = (word * super::WORD + number * SIZE + at % SIZE) as u8;
+                indices[at] = (word * super::WORD + number * SIZE + at % SIZE) as u8;
                 at += 1;
             }
-            // SAFETY: the caller knows that there is AVX-512 VBMI; the places are as long as a register.
-            unsafe { _mm512_permutexvar_epi8(Self::load(&places), self) }
+            // SAFETY: the caller knows that there is AVX-512 VBMI; the indices are as long as a register.
+            unsafe { _mm512_permutexvar_epi8(Self::load(&indices), self) }
         }
     }
 }

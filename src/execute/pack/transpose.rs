@@ -88,8 +88,8 @@ impl Lines {
         for (line, row) in lines.zip(tile.as_chunks_mut::<WIDE>().0) {
             let from = (first + self.at(line)) as usize;
             let (blocks, rest) = input[from..from + bytes].as_chunks::<LINE>();
-            for (block, place) in blocks.iter().zip(row.as_chunks_mut().0) {
-                *place = *block;
+            for (block, out) in blocks.iter().zip(row.as_chunks_mut().0) {
+                *out = *block;
             }
             row[bytes - rest.len()..bytes].copy_from_slice(rest);
         }
@@ -427,10 +427,10 @@ impl Transpose {
                     for &(item, row) in panel {
                         let row = row + line * SIZE;
                         let at = at + item as i64;
-                        let places = out[row..row + count * SIZE].as_chunks_mut::<SIZE>().0;
-                        for (place, line) in places.iter_mut().zip(line..) {
+                        let targets = out[row..row + count * SIZE].as_chunks_mut::<SIZE>().0;
+                        for (target, line) in targets.iter_mut().zip(line..) {
                             let from = (at + self.across.at(line)) as usize;
-                            place.copy_from_slice(&input[from..from + SIZE]);
+                            target.copy_from_slice(&input[from..from + SIZE]);
                         }
                     }
                 }

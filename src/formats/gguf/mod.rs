@@ -116,7 +116,7 @@ impl GgufHeader {
     }
 }
 
-/// The next tensor, with its place after the header.
+/// The next tensor, with its offset after the header.
 fn tensor(reader: &mut HeaderReader<'_>, alignment: u64) -> Result<TensorInfo, Cause> {
     let name = String::from_utf8(reader.text(MOST_NAMES, "names of tensors")?);
     let name = name.map_err(|_| GgufError::NotUtf8("a tensor"))?;

@@ -9,8 +9,8 @@ use crate::formats::gguf::{
 };
 use crate::formats::{first_bytes, gguf};
 use crate::input::{
-    Absent, Container, Contents, Format, Input, Location, Metadata, OpenOptions, PartFile,
-    RecognisedFile, TypedMetadata, Unreadable, UseOfIndex, open_bytes, seekable,
+    Absent, Container, Contents, Format, Input, Location, Metadata, OpenOptions, RecognisedFile,
+    ShardFile, TypedMetadata, Unreadable, UseOfIndex, open_bytes, seekable,
 };
 use crate::source::{ConcatSource, IoMode, Opened, Source};
 use crate::tensor::{TensorInfo, Tensors, first_repeated};
@@ -23,8 +23,8 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
     let source = seekable(bytes, progress)?;
     let header = read_header(source.as_ref())?;
-    if let Some(place) = header.split {
-        return open_split(location, ModelFile { source, header }, place, options);
+    if let Some(split) = header.split {
+        return open_split(location, ModelFile { source, header }, split, options);
     }
     let mut container = Container::default();
     let tensors = readable(header.endian, header.tensors.iter(), &mut container.unreadable);
@@ -33,7 +33,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     Ok(Input { container, ..Input::of_source(location, source, contents) })
 }
 
-/// The tensors of a file with this byte order, at their places in the input; those that cannot be
+/// The tensors of a file with this byte order, at their positions in the input; those that cannot be
 /// read are added to `unreadable`.
 fn readable<'a>(
     endian: Endian,
@@ -83,42 +83,42 @@ struct ModelFile {
 /// Open all existing files of a split model; one of them is open.
 fn open_split(
     location: &Location,
-    own_part: ModelFile,
-    place: SplitNumber,
+    own_shard: ModelFile,
+    split: SplitNumber,
     options: &OpenOptions,
 ) -> Result<Input, Error> {
-    let SplitNumber { number: own, count, tensors: said } = place;
+    let SplitNumber { number: own, count, tensors: said } = split;
     let stem = stem_of_names(location, own, count)?;
-    let mut opened = Some(own_part);
+    let mut opened = Some(own_shard);
     let mut joined = ConcatSource::default();
     let mut tensors = Tensors::default();
     let mut container = Container::default();
     let mut metadata = Metadata::default();
     for number in 0..count {
         let name = format!("{stem}{}", end_of_name(number, count));
-        let part = match opened.take_if(|_| number == own) {
+        let shard = match opened.take_if(|_| number == own) {
             Some(opened) => Ok(opened),
-            None => open_part(location, &name, SplitNumber { number, ..place }, options.io),
+            None => open_shard(location, &name, SplitNumber { number, ..split }, options.io),
         };
-        let ModelFile { source, header } = match part {
-            Ok(part) => part,
+        let ModelFile { source, header } = match shard {
+            Ok(shard) => shard,
             Err(error) if options.index == UseOfIndex::Strict => return Err(error),
             Err(error) => {
                 let reason = error.cause.to_string();
-                let number = container.parts.len();
+                let number = container.shards.len();
                 container.absent.push(Absent { number, file: name.clone(), reason });
-                container.parts.push(PartFile { name, start: 0 });
+                container.shards.push(ShardFile { name, start: 0 });
                 continue;
             }
         };
         let start = joined.push(name.clone(), Arc::clone(&source))?;
-        let number = container.parts.len();
+        let number = container.shards.len();
         let placed = header.tensors.iter().map(|it| it.placed(number, start));
         tensors.extend(readable(header.endian, placed, &mut container.unreadable));
         if metadata.typed.is_none() {
             metadata = typed(header.metadata, &source, true);
         }
-        container.parts.push(PartFile { name, start });
+        container.shards.push(ShardFile { name, start });
     }
     let said = said.filter(|_| container.absent.is_empty());
     let found = tensors.len() + container.unreadable.len();
@@ -158,11 +158,11 @@ fn end_of_name(number: u64, count: u64) -> String {
     format!("-{:05}-of-{count:05}.gguf", number.saturating_add(1))
 }
 
-/// Open another file of a model, whose metadata must state this place.
-fn open_part(
+/// Open another file of a model, whose metadata must state this number.
+fn open_shard(
     location: &Location,
     name: &str,
-    place: SplitNumber,
+    split: SplitNumber,
     io: IoMode,
 ) -> Result<ModelFile, Error> {
     let location = location.with_file_name(name).unwrap_or_else(|| location.clone());
@@ -175,7 +175,7 @@ fn open_part(
             return Err(GgufSplitFault::NotGguf.into());
         }
         let header = read_header(source.as_ref())?;
-        let SplitNumber { number, count, .. } = place;
+        let SplitNumber { number, count, .. } = split;
         match header.split {
             Some(found) if (found.number, found.count) == (number, count) => {
                 Ok(ModelFile { source, header })

@@ -27,7 +27,7 @@ pub(crate) static OUTPUT: OutputFormat = OutputFormat {
     metadata: MetadataKind::Typed,
     is_editable: false,
     stored_dtype: |dtype| type_number(dtype).map(|_| little(dtype)),
-    lay_out: |request| behind_header(Header::Made(Box::new(NewHeader::new(request)?)), request),
+    lay_out: |request| behind_header(Header::Made(Box::new(OutputHeader::new(request)?)), request),
     ..PLAIN
 };
 
@@ -45,7 +45,7 @@ fn little(dtype: &DType) -> DType {
 }
 
 /// The header of a file. The metadata of the input, which may be long, are read when it is written.
-struct NewHeader {
+struct OutputHeader {
     tensors: Arc<Entries>,
     /// The metadata of the input, if they are kept.
     carried: Option<Metadata>,
@@ -58,8 +58,8 @@ struct NewHeader {
     len: u64,
 }
 
-impl NewHeader {
-    fn new(request: &Request<'_>) -> Result<NewHeader, Cause> {
+impl OutputHeader {
+    fn new(request: &Request<'_>) -> Result<OutputHeader, Cause> {
         let tensors = Arc::clone(request.tensors);
         if let Some(ndim) = tensors.iter().map(|it| it.shape.len()).find(|it| *it > MOST_AXES) {
             return Err(LayoutFault::Axes { format: OUTPUT.name, most: MOST_AXES, ndim }.into());
@@ -79,7 +79,7 @@ impl NewHeader {
         let alignment = given.map(|bytes| u64::from(u32::from_le_bytes(*bytes))).or(of_input);
         let alignment = alignment.unwrap_or(super::ALIGNMENT);
         let carried = carried.cloned();
-        let mut header = NewHeader { tensors, carried, added, keys: 0, alignment, len: 0 };
+        let mut header = OutputHeader { tensors, carried, added, keys: 0, alignment, len: 0 };
         let mut counted = Counted(0);
         header.keys = header.write_metadata(&mut counted).map_err(cause)?;
         header.write_rest(&mut counted)?;
@@ -165,7 +165,7 @@ impl NewHeader {
 /// The bytes before the metadata.
 const FIRST_BYTES: u64 = 24;
 
-impl MadeHeader for NewHeader {
+impl MadeHeader for OutputHeader {
     fn len(&self) -> u64 {
         self.len
     }
@@ -262,7 +262,7 @@ fn value(key: &str, given: &str) -> Result<Vec<u8>, LayoutFault> {
         Ok(dtype @ DType::Scalar(..)) => dtype,
         Err(NameError::TwoMeanings { name, bits, bytes }) => {
             return Err(refused(format!(
-                "{name} is {bits} or {bytes}, write the one that is meant"
+                "{name} can mean {bits} or {bytes}: write one of these names"
             )));
         }
         _ => return Ok(typed_text(given)),

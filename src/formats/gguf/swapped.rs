@@ -77,7 +77,7 @@ impl Chunks for SwappedBlocks {
 }
 
 impl TensorInfo {
-    /// This tensor of a big-endian file, at its place in the input.
+    /// This tensor of a big-endian file, at its position in the input.
     pub(crate) fn with_little_blocks(mut self) -> Result<TensorInfo, GgufTensorFault> {
         let DType::Blocks(block) = self.dtype else { return Ok(self) };
         let known = NUMBERS.iter().find(|(name, _)| *name == block.name);

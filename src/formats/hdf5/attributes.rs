@@ -1,5 +1,4 @@
-//! Attributes of datasets and groups: those that change how a dataset is read, such as MATLAB's, and all of them as
-//! JSON.
+//! Attributes of datasets and groups. Some change how a dataset is read, such as MATLAB's; all are given as JSON.
 
 use std::sync::Arc;
 
@@ -285,7 +284,7 @@ pub(super) fn scales_of(file: &H5File, address: u64) -> Vec<Option<u64>> {
             DIMENSION_IDS => {
                 let ids = reader.ids(&Attribute::parse(file, bytes)?);
                 scales = ids.into_iter().map(|id| file.scale_of_id(id)).collect();
-                // they name all axes
+                // the identifiers name all axes
                 return Err(Hdf5Error::Null);
             }
             _ => {}
@@ -299,7 +298,7 @@ pub(super) fn scales_of(file: &H5File, address: u64) -> Vec<Option<u64>> {
 struct Reader<'a> {
     file: &'a H5File,
     left: usize,
-    /// Whether a word stands for a number.
+    /// Whether a number was replaced by a word, as for NaN.
     is_reworded: bool,
 }
 
@@ -315,7 +314,7 @@ impl Reader<'_> {
         self.nested(datatype, shape, &mut data.as_slice())
     }
 
-    /// Elements in nested lists of a shape.
+    /// The elements of an attribute as nested lists, by its shape.
     fn nested(&mut self, datatype: &Datatype, shape: &[u64], data: &mut &[u8]) -> Option<Value> {
         let Some((len, inner)) = shape.split_first() else {
             let (element, rest) = data.split_at_checked(datatype.size as usize)?;

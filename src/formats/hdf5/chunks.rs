@@ -13,7 +13,7 @@ use crate::shape::AsTuple;
 use crate::source::{Source, SourceError, memory_bytes};
 use crate::tensor::{Chunks, brief, cut, spare_bytes};
 
-/// Chunks that are looked up in the index of their dataset, or were never written.
+/// The chunks of a dataset.
 pub(super) struct H5Chunks {
     pub(super) file: Arc<H5File>,
     pub(super) shape: Vec<u64>,
@@ -43,7 +43,7 @@ pub(super) struct H5Chunks {
 const MOST_SHORT: u64 = 64 << 10;
 
 impl H5Chunks {
-    /// Check that the index is possible for chunks of these axes.
+    /// Check that the index can belong to chunks with these axes.
     pub(super) fn check(&self) -> Result<(), Hdf5Error> {
         let growing = self.grid.counts.iter().filter(|count| count.is_none()).count();
         let is_sound = match self.index {
@@ -75,7 +75,7 @@ impl H5Chunks {
 
     /// The byte range of a chunk in the file, and a bit mask of the filters that were not applied; `None` for a chunk
     /// that was never written.
-    fn place(&self, at: &[u64], source: &dyn Source) -> Result<Option<(Range<u64>, u32)>, String> {
+    fn stored(&self, at: &[u64], source: &dyn Source) -> Result<Option<(Range<u64>, u32)>, String> {
         let at = &at[..self.grid.counts.len()];
         if self.inside(at).contains(&0) {
             return Ok(None);
@@ -93,14 +93,14 @@ impl H5Chunks {
             return Ok(Some((start..start + len, 0)));
         }
         let found = self.index.find(&self.file, &self.grid, at);
-        let Some(place) = found.map_err(|error| error.to_string())? else { return Ok(None) };
-        let start = self.file.position(place.address, place.len);
+        let Some(chunk) = found.map_err(|error| error.to_string())? else { return Ok(None) };
+        let start = self.file.position(chunk.address, chunk.len);
         let start = start.map_err(|_| "it is beyond the end of the file".to_owned())?;
-        let end = start + place.len;
+        let end = start + chunk.len;
         if end > source.len() {
             return Err("it is beyond the end of the file".to_owned());
         }
-        Ok(Some((start..end, place.skipped)))
+        Ok(Some((start..end, chunk.skipped)))
     }
 
     /// The elements of a chunk as they are stored.
@@ -110,7 +110,7 @@ impl H5Chunks {
             Index::External(source) => source.as_ref(),
             _ => source,
         };
-        // pieces of contiguous elements end where axes do
+        // pieces of contiguous elements end at the ends of axes
         let is_piece = matches!(self.index, Index::Contiguous(_) | Index::External(_));
         let chunk = if is_piece { &clipped } else { &self.chunk };
         let whole = chunk.iter().try_fold(self.item, |bytes, len| bytes.checked_mul(*len));
@@ -119,7 +119,7 @@ impl H5Chunks {
         };
         let inside = self.inside(at);
         let ends_inside = inside.iter().zip(&clipped).any(|(inside, clipped)| inside < clipped);
-        let Some((place, skipped)) = self.place(at, source)? else {
+        let Some((stored_range, skipped)) = self.stored(at, source)? else {
             let bytes = clipped.iter().product::<u64>() * self.item;
             let mut bytes = match self.fill.len() as u64 {
                 0 => vec![0; bytes as usize],
@@ -134,13 +134,14 @@ impl H5Chunks {
         let skipped = if is_partial && self.partial_unfiltered { u32::MAX } else { skipped };
         // a chunk that is cut needs all its bytes
         let needed = if is_partial { whole } else { needed.min(whole) };
-        let len = place.end - place.start;
+        let len = stored_range.end - stored_range.start;
         let len = if self.filters.is_empty() && len == whole { needed } else { len };
         if len > memory_bytes() {
             return Err("a chunk is larger than the memory".to_owned());
         }
         let mut stored = spare_bytes(len as usize);
-        let read = source.read(place.start..place.start + len, &mut Vec::new(), &mut stored);
+        let read =
+            source.read(stored_range.start..stored_range.start + len, &mut Vec::new(), &mut stored);
         read.map_err(|error| error.to_string())?;
         let wanted = needed as usize..whole as usize;
         let mut bytes = filters::undo(&self.filters, skipped, stored, wanted)?;
@@ -168,7 +169,7 @@ impl H5Chunks {
         axes.map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk))).collect()
     }
 
-    /// Fill the elements of a chunk of shape `clipped` outside of `inside`.
+    /// Fill the elements of a chunk that are beyond the end of the dataset: outside `inside`, in a chunk of shape `clipped`.
     fn pad(&self, clipped: &[u64], inside: &[u64], bytes: &mut [u8]) {
         let size = (self.inner().iter().product::<u64>() * self.item).max(1) as usize;
         for (number, element) in (0..).zip(bytes.chunks_exact_mut(size)) {
@@ -192,7 +193,7 @@ impl H5Chunks {
         axes.map(|((len, chunk), at)| (*chunk).min(len.saturating_sub(at * chunk))).collect()
     }
 
-    /// The lengths of the axes that the dataset's elements have themselves.
+    /// The shape of an element that is an array; empty for other elements.
     fn inner(&self) -> &[u64] {
         &self.shape[self.grid.counts.len()..]
     }
@@ -220,7 +221,7 @@ impl Chunks for H5Chunks {
             return;
         }
         // a fault is reported when the chunk is decoded
-        if let Ok(Ok(Some((stored, _)))) = guarded(|| self.place(at, self.file.source())) {
+        if let Ok(Ok(Some((stored, _)))) = guarded(|| self.stored(at, self.file.source())) {
             visit(stored);
         }
     }

@@ -51,8 +51,8 @@ pub(super) fn tensor(
     Ok(Some(tensor))
 }
 
-/// The tensor of the dataset at an address, whose elements are read for another one: in chunks, without its
-/// attributes. It lies so deep in virtual datasets.
+/// The tensor of the dataset at an address, as a source of a virtual dataset at nesting level `depth`: in chunks, and
+/// without its attributes.
 pub(super) fn source(
     file: &Arc<H5File>,
     address: u64,
@@ -72,7 +72,7 @@ pub(super) fn source(
 /// The elements of a dataset.
 struct Elements {
     tensor: TensorInfo,
-    /// The bytes of a short dataset that says the shape of an empty array of MATLAB.
+    /// The bytes of a short dataset: for an empty MATLAB array they hold its shape.
     stored: Vec<u8>,
     fill: Option<Vec<u8>>,
     notes: Vec<String>,
@@ -171,7 +171,7 @@ impl Elements {
                 tensor.storage = if is_external {
                     in_pieces(chunks)
                 } else {
-                    Storage { part: 0, data: 0..0, kind: StorageKind::Chunks(Arc::new(chunks)) }
+                    Storage { shard: 0, data: 0..0, kind: StorageKind::Chunks(Arc::new(chunks)) }
                 };
             }
             Layout::Virtual(heap) => {
@@ -292,7 +292,7 @@ impl Dataspace {
 enum Layout {
     /// Contiguous elements: at an address, with a length in bytes where it is given.
     Bytes { address: u64, len: Option<u64> },
-    /// Elements of other datasets, by the list at this place of the global heap.
+    /// Elements of other datasets; their list is at this address and number of the global heap.
     Virtual((u64, u32)),
     /// Chunks. `partial_unfiltered`: chunks at the ends of axes are stored without filters.
     Chunked { grid: Grid, index: Index, filters: Vec<Filter>, partial_unfiltered: bool },
@@ -384,7 +384,7 @@ impl LayoutMessage<'_> {
             2 => self.chunked_since_4(),
             3 => {
                 let heap = self.input.address()?;
-                let heap = heap.ok_or_else(|| damaged("the list of its sources lies nowhere"))?;
+                let heap = heap.ok_or_else(|| damaged("the list of its sources has no address"))?;
                 Ok(Layout::Virtual((heap, self.input.u32()?)))
             }
             _ => Err(damaged("its layout is of no known class")),
@@ -436,7 +436,7 @@ impl LayoutMessage<'_> {
         Layout::pieces(self.space, self.item, Index::Nothing)
     }
 
-    /// Chunks of these lengths, of which the last is the bytes of an element.
+    /// Chunks of these lengths along each axis. The last length is the number of bytes of an element.
     fn chunked(
         &self,
         mut lengths: Vec<u64>,
@@ -468,7 +468,7 @@ impl LayoutMessage<'_> {
     }
 }
 
-/// The fill value that was set: the bytes of one element.
+/// The bytes of the dataset's fill value; `None` if no value was set.
 fn fill(file: &H5File, header: &Header) -> Result<Option<Vec<u8>>, Hdf5Error> {
     if let Some(message) = header.find(file, kind::FILL)? {
         let mut input = file.cursor(&message);

@@ -271,7 +271,7 @@ fn members(
 pub(super) struct H5Type {
     pub(super) dtype: DType,
     pub(super) axes: Vec<u64>,
-    /// Fields that have no counterpart, each with the reason: the structure omits them.
+    /// Fields without an equivalent dtype, each with the reason. The structure omits them.
     pub(super) left_out: Vec<(String, Hdf5Error)>,
     /// The conversion of stored elements to a dtype of more bytes, if any.
     pub(super) widening: Option<Widening>,
@@ -310,8 +310,8 @@ impl Subarray {
     }
 }
 
-/// The dtype of a type that is not an array; fields without a counterpart are added to `left_out`, by their names
-/// below `within`.
+/// The dtype of a type that is not an array. Fields without an equivalent are added to `left_out`, by their paths, which
+/// begin with `within`.
 fn dtype(
     datatype: &Datatype,
     within: &str,
@@ -472,7 +472,7 @@ fn complex_of_fields(fields: &[Field], itemsize: u64) -> Option<DType> {
     if is_complex { complex(&real.dtype) } else { None }
 }
 
-/// A structure with the fields at their offsets, without fields that have no counterpart; two floats `r` and `i` are
+/// A structure with the fields at their offsets, without fields that have no equivalent. Two floats `r` and `i` are
 /// a complex number.
 fn structure(
     members: &[Member],

@@ -1,7 +1,7 @@
-//! What a file holds in other files: the targets of external links, the sources of virtual datasets, external raw data.
+//! Data in other files: the targets of external links, the sources of virtual datasets, and external raw data.
 //!
-//! They are looked for below the folder of the file that names them, and opened when they are needed. All files of an
-//! input share a few open ones, and the chunks of sources that were decoded last.
+//! Another file is looked for below the folder of the file that names it, and opened when it is needed. All files of an
+//! input share two caches: a few open files, and the last decoded chunks of sources.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -23,33 +23,33 @@ use crate::source::{
 };
 use crate::tensor::{Chunks, IN_PIECES, Storage, StorageKind, TensorInfo};
 
-/// The most files and datasets that are kept open.
+/// The most other files and datasets that are open at a time.
 const MOST_OPEN: usize = 16;
 
-/// The most lists of mappings that are kept.
+/// The most lists of mappings in the cache.
 const MOST_LISTS: usize = 2;
 
-/// The bytes of sources' chunks that are kept.
+/// The most bytes of sources' decoded chunks in the cache.
 const CACHED: u64 = 16 << 20;
 
-/// The most virtual datasets that are made of each other.
+/// The deepest nesting of virtual datasets.
 const MAX_NESTED: usize = 8;
 
 /// The most sources that are opened to find the length of one dataset.
 const MOST_SIZED: u64 = 1 << 20;
 
-/// The way from a file to those that it names.
+/// How a file opens the other files that it names.
 pub(super) struct OtherFiles {
     /// `None` for an input that is no local file.
     folder: Option<PieceFolder>,
     /// The path of the file without links; empty for an input that is no local file.
     pub(super) path: PathBuf,
     opened: Weak<OpenedFiles>,
-    /// What is opened belongs to the input's own file.
+    /// The cache of open files, if this is the input's own file, which owns it.
     owned: Option<Arc<OpenedFiles>>,
 }
 
-/// What the files of an input have open.
+/// The other files of an input that are open, shared by all its files.
 struct OpenedFiles {
     files: RecentlyUsed<PathBuf, H5File>,
     datasets: RecentlyUsed<(PathBuf, u64, usize), SourceDataset>,
@@ -57,11 +57,11 @@ struct OpenedFiles {
     groups: Mutex<Groups>,
     chunks: ChunkCache,
     count: AtomicU64,
-    /// The sources that were opened to find the length of a dataset.
+    /// How many sources were opened to find the length of a dataset.
     sized: AtomicU64,
 }
 
-/// The values that were used last.
+/// A cache of the most recently used values.
 struct RecentlyUsed<K, V> {
     values: Mutex<VecDeque<(K, Arc<V>)>>,
     most: usize,
@@ -94,7 +94,7 @@ impl<K: PartialEq, V> RecentlyUsed<K, V> {
 }
 
 impl OtherFiles {
-    /// Files that belong to an input's own file.
+    /// The other files of an input, for the file at `path`, which the input opens.
     pub(super) fn of_input(path: Option<&Path>, io: IoMode) -> OtherFiles {
         let path = path.and_then(|path| path.canonicalize().ok());
         let owned = Arc::new(OpenedFiles {
@@ -113,7 +113,7 @@ impl OtherFiles {
         OtherFiles { folder, path: path.unwrap_or_default(), opened, owned: Some(owned) }
     }
 
-    /// Whether the file is another one than the input, which cannot be read at the input's positions.
+    /// Whether this file is not the input itself: then its bytes have no position in the input.
     pub(super) fn are_of_another(&self) -> bool {
         self.owned.is_none()
     }
@@ -133,7 +133,7 @@ impl OtherFiles {
     }
 }
 
-/// The error of a file, which names it.
+/// An error, with the name of the file added.
 fn in_file(name: &str, error: &Hdf5Error) -> SourceError {
     SourceError::Io(std::io::Error::other(error.to_string())).of_file(name)
 }
@@ -174,7 +174,7 @@ impl H5File {
         })
     }
 
-    /// Open a dataset of another file, which lies so deep in virtual datasets.
+    /// Open a dataset of another file, as a source at nesting level `depth` of virtual datasets.
     pub(super) fn source_dataset(
         &self,
         name: &str,
@@ -197,7 +197,7 @@ impl H5File {
         opened.dataset(&file, address, depth).map_err(|error| in_file(said, &error))
     }
 
-    /// Open a source to find the length of a dataset, which lies so deep in virtual datasets.
+    /// Open a source at nesting level `depth`, to find the length of a virtual dataset.
     pub(super) fn sized_source(
         &self,
         name: &str,
@@ -214,14 +214,14 @@ impl H5File {
         Ok(self.source_dataset(name, path, depth + 1))
     }
 
-    /// Begin to find the length of a dataset that is in no other one.
+    /// Begin to find the length of an outermost dataset: count opened sources anew.
     pub(super) fn begin_sizing(&self) {
         if let Ok(opened) = self.others.opened() {
             opened.sized.store(0, Ordering::Relaxed);
         }
     }
 
-    /// The mappings of the virtual dataset whose list is this object of the global heap.
+    /// The mappings of a virtual dataset, from the list at this address of the global heap.
     pub(super) fn mappings(
         self: &Arc<H5File>,
         (collection, index): (u64, u32),
@@ -242,20 +242,21 @@ impl OpenedFiles {
             let TensorInfo { dtype, shape, storage, .. } = dataset::source(file, address, depth)?;
             let chunks = match storage.kind {
                 StorageKind::Chunks(chunks) => chunks,
-                _ => return Err(damaged("its elements are in no chunks")),
+                _ => return Err(damaged("its elements are not in chunks")),
             };
             let item = dtype.item_bits() / 8;
             let number = self.count.fetch_add(1, Ordering::Relaxed);
-            // the chunks of a virtual dataset are kept by its sources
-            let number = (storage.part != IN_PIECES).then_some(number);
+            // a virtual dataset has no chunks in the cache: its sources have
+            let number = (storage.shard != IN_PIECES).then_some(number);
             let chunked = Chunked::new(Arc::clone(&chunks), &shape, item);
-            let chunked = chunked.ok_or_else(|| damaged("its chunks are none of its shape"))?;
+            let chunked =
+                chunked.ok_or_else(|| damaged("its chunks do not have its number of axes"))?;
             Ok(SourceDataset { chunks, chunked, number, dtype, shape, file: Arc::clone(file) })
         })
     }
 }
 
-/// A dataset whose elements are read for another one.
+/// A dataset that is a source of a virtual dataset.
 pub(super) struct SourceDataset {
     pub(super) chunks: Arc<dyn Chunks>,
     chunked: Chunked,
@@ -275,7 +276,7 @@ impl SourceDataset {
     }
 }
 
-/// The chunks of a dataset in another file, which is opened when they are decoded.
+/// The chunks of a dataset in another file. The file is opened when a chunk is decoded.
 struct LinkedChunks {
     root: Arc<H5File>,
     path: PathBuf,
@@ -283,7 +284,7 @@ struct LinkedChunks {
     shape: Vec<u64>,
 }
 
-/// A tensor of another file, as one of an input's own file.
+/// A tensor of another file as a tensor of the input, for an external link.
 pub(super) fn linked(
     root: &Arc<H5File>,
     file: &H5File,
@@ -299,7 +300,7 @@ pub(super) fn linked(
 
 /// The storage of a tensor whose elements are in other files.
 pub(super) fn in_pieces(chunks: impl Chunks + 'static) -> Storage {
-    Storage { part: IN_PIECES, data: 0..0, kind: StorageKind::Chunks(Arc::new(chunks)) }
+    Storage { shard: IN_PIECES, data: 0..0, kind: StorageKind::Chunks(Arc::new(chunks)) }
 }
 
 impl Chunks for LinkedChunks {
@@ -324,7 +325,7 @@ impl fmt::Debug for LinkedChunks {
     }
 }
 
-/// The bytes of a dataset in external files, by the message that lists these; `bytes` are all of its elements.
+/// The elements of a dataset, `bytes` long in all, in the external files that `message` lists.
 pub(super) fn raw_data(
     file: &Arc<H5File>,
     message: &mut Cursor<'_>,
@@ -332,9 +333,9 @@ pub(super) fn raw_data(
 ) -> Result<Arc<dyn Source>, Hdf5Error> {
     message.skip(6)?;
     let count = message.u16()?;
-    let heap = message.address()?.ok_or_else(|| damaged("the names of its files lie nowhere"))?;
+    let heap = message.address()?.ok_or_else(|| damaged("the list of its files has no address"))?;
     let heap = LocalHeap::read(file, heap)?;
-    let mut places = Vec::new();
+    let mut files = Vec::new();
     let mut boxes = Vec::new();
     let mut end = 0;
     for _ in 0..count {
@@ -342,10 +343,10 @@ pub(super) fn raw_data(
         file.check_name(&name)?;
         let (first, len) = (message.length()?, message.length()?.min(bytes - end));
         if first.checked_add(len).is_none() {
-            return Err(damaged("a place in an external file cannot be true"));
+            return Err(damaged("an external file has an impossible position"));
         }
         boxes.push(PieceBox { offset: vec![end], shape: vec![len] });
-        places.push((name, first));
+        files.push((name, first));
         end += len;
     }
     if end < bytes {
@@ -355,7 +356,7 @@ pub(super) fn raw_data(
     tensors.push(&[bytes], boxes).ok_or(Hdf5Error::TooLarge)?;
     let file = Arc::clone(file);
     let open = move |number: usize| {
-        let (name, first) = &places[number];
+        let (name, first) = &files[number];
         let mut source = ConcatSource::default();
         source.push(name.clone(), file.others.folder()?.open(name)?.into())?;
         Ok(OpenedPiece { source: Arc::new(source), first: *first, strides: vec![1] })

@@ -427,7 +427,7 @@ pub(super) fn checksum(bytes: &[u8]) -> u32 {
     let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32);
     let [mut a, mut b, mut c] = [start; 3];
     let word = |bytes: &[u8], at: usize| {
-        let byte = |place: usize| u32::from(bytes.get(at + place).copied().unwrap_or(0));
+        let byte = |offset: usize| u32::from(bytes.get(at + offset).copied().unwrap_or(0));
         byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24
     };
     // the last 1 to 12 bytes are mixed differently
@@ -472,7 +472,7 @@ pub(crate) enum Hdf5Error {
     Damaged(String),
     #[error("truncated file: it has {found} bytes, the superblock says {expected}")]
     Truncated { expected: u64, found: u64 },
-    #[error("it is one file of a family; h5repart joins them to one file")]
+    #[error("it is one file of a family: h5repart joins the files of a family")]
     Family,
     #[error("{0} are not supported")]
     DType(String),
@@ -480,21 +480,21 @@ pub(crate) enum Hdf5Error {
     Null,
     #[error("it is a MATLAB structure without fields, which has no elements")]
     NoFields,
-    #[error("a part of it is {0}, which is not read as a virtual dataset")]
+    #[error("one of its sources is {0}, which cannot be read through a virtual dataset")]
     Mapping(&'static str),
-    #[error("its shape is that of its sources: {0}")]
+    #[error("its shape depends on its sources: {0}")]
     Source(String),
-    #[error("a part of it is elsewhere: {0}")]
+    #[error("some of its elements are in another file: {0}")]
     Outside(String),
     #[error("it has no dataset {0:?}")]
     NoDataset(String),
     #[error(
-        "it is {found}, and a part of a virtual dataset of {wanted}, to which it is not converted"
+        "it has dtype {found}, not {wanted} as the virtual dataset: elements of sources are not converted"
     )]
     SourceDType { found: String, wanted: String },
-    #[error("its shape {0} is not that which the virtual dataset was made for")]
+    #[error("its shape {0} differs from the shape in the virtual dataset")]
     SourceShape(String),
-    #[error("more than {0} virtual datasets are made of each other")]
+    #[error("virtual datasets are nested deeper than {0} levels")]
     Nested(usize),
     #[error("it is a link to {0:?}, which is not in this file")]
     DanglingLink(String),

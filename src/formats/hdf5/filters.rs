@@ -151,8 +151,8 @@ fn unshuffle(bytes: Vec<u8>, item: usize) -> Vec<u8> {
         let end = (start + BLOCK).min(count);
         let block = &mut out[start * item..end * item];
         for (byte, plane) in bytes.chunks_exact(count).take(item).enumerate() {
-            let places = block[byte..].iter_mut().step_by(item);
-            places.zip(&plane[start..end]).for_each(|(place, byte)| *place = *byte);
+            let bytes_out = block[byte..].iter_mut().step_by(item);
+            bytes_out.zip(&plane[start..end]).for_each(|(out_byte, byte)| *out_byte = *byte);
         }
     }
     out[count * item..].copy_from_slice(&bytes[count * item..]);
@@ -380,8 +380,8 @@ fn put_bits_back(planes: &[u8], item: usize, out: &mut Vec<u8>) {
         for (column, group) in groups.enumerate() {
             let bits: [u8; 8] = std::array::from_fn(|bit| rows[bit * len + column]);
             let columns = transposed(u64::from_le_bytes(bits)).to_le_bytes();
-            let places = group.iter_mut().skip(byte).step_by(item);
-            places.zip(columns).for_each(|(place, byte)| *place = byte);
+            let bytes_out = group.iter_mut().skip(byte).step_by(item);
+            bytes_out.zip(columns).for_each(|(out_byte, byte)| *out_byte = byte);
         }
     }
 }
@@ -419,7 +419,7 @@ fn undo_scale_offset(
         (1, 4 | 8, 0) => true,
         _ => return Err("a kind of scale-offset that is not known"),
     };
-    // all bits were kept
+    // no bits were dropped
     if !is_float && factor == size * 8 {
         return Ok(bytes);
     }

@@ -106,10 +106,10 @@ pub(super) fn shared(
     input: &mut Cursor<'_>,
 ) -> Result<Vec<u8>, Hdf5Error> {
     let version = input.u8()?;
-    let place = input.u8()?;
+    let location = input.u8()?;
     match version {
         1 => input.skip(6)?,
-        3 if place == 1 => return Err(Hdf5Error::SharedMessages),
+        3 if location == 1 => return Err(Hdf5Error::SharedMessages),
         2 | 3 => {}
         _ => return Err(damaged("a shared message of its header is of no known version")),
     }
@@ -176,7 +176,7 @@ pub(super) fn each_message(file: &H5File, address: u64, visit: Visit<'_>) -> Res
     let mut seen = HashSet::new();
     while let Some((start, len, front)) = blocks.pop() {
         if !seen.insert(start) {
-            return Err(damaged("the header of an object goes on in itself"));
+            return Err(damaged("the header of an object continues in itself"));
         }
         let at = start.wrapping_sub(address);
         let read = at.checked_add(len).and_then(|end| first.get(at as usize..end as usize));
@@ -188,7 +188,7 @@ pub(super) fn each_message(file: &H5File, address: u64, visit: Visit<'_>) -> Res
             check_sum(&bytes)?;
         }
         if is_new && front == 4 && !bytes.starts_with(b"OCHK") {
-            return Err(damaged("the header of an object goes on where it should not"));
+            return Err(damaged("the header of an object continues at an invalid position"));
         }
         let end = if is_new { bytes.len() - 4 } else { bytes.len() };
         let mut input = file.cursor(&bytes[..end]);
@@ -203,7 +203,9 @@ pub(super) fn each_message(file: &H5File, address: u64, visit: Visit<'_>) -> Res
             let data = input.take(size.into())?;
             if kind == kind::CONTINUATION {
                 let mut next = file.cursor(data);
-                let at = next.address()?.ok_or_else(|| damaged("a header goes on nowhere"))?;
+                let at = next
+                    .address()?
+                    .ok_or_else(|| damaged("the continuation of a header has no address"))?;
                 blocks.push((at, next.length()?, if is_new { 4 } else { 0 }));
                 continue;
             }

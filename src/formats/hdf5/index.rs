@@ -1,4 +1,4 @@
-//! The indexes of chunks: where each chunk of a dataset is stored.
+//! The indexes of chunks, which give the offset of each chunk in the file.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -157,11 +157,11 @@ fn new_tree(
         Ok(numbers.cmp(at.iter().copied()))
     })?;
     let Some(record) = found else { return Ok(None) };
-    place(&mut file.cursor(&record[..front]), grid)
+    entry(&mut file.cursor(&record[..front]), grid)
 }
 
 /// Read an index entry: the address of a chunk, and with filters its length and mask.
-fn place(input: &mut Cursor<'_>, grid: &Grid) -> Result<Option<StoredChunk>, Hdf5Error> {
+fn entry(input: &mut Cursor<'_>, grid: &Grid) -> Result<Option<StoredChunk>, Hdf5Error> {
     let address = input.address()?;
     let mut len = grid.bytes;
     let mut skipped = 0;
@@ -182,7 +182,7 @@ struct Entries {
 impl Entries {
     fn new(bytes: u8, page_bits: u8) -> Result<Entries, Hdf5Error> {
         if !(2..=24).contains(&bytes) || page_bits > 40 {
-            return Err(damaged("the array of its chunks cannot be true"));
+            return Err(damaged("the array of its chunks is impossible"));
         }
         Ok(Entries { bytes: bytes.into(), page: 1 << page_bits })
     }
@@ -211,8 +211,8 @@ impl Entries {
             let page = file.block(start.ok_or_else(too_long)?, length, b"", true)?;
             (page, number % self.page * self.bytes)
         };
-        let entry = block.get(at as usize..(at + self.bytes) as usize).ok_or_else(too_long)?;
-        place(&mut file.cursor(entry), grid)
+        let bytes = block.get(at as usize..(at + self.bytes) as usize).ok_or_else(too_long)?;
+        entry(&mut file.cursor(bytes), grid)
     }
 }
 
@@ -307,7 +307,7 @@ impl ExtensibleArray {
         let Some(index) = input.address()? else { return Ok(None) };
         let sound = least.is_power_of_two() && pointers.is_power_of_two() && bits <= 64;
         let rows = u32::from(bits).checked_sub(least.max(1).ilog2()).filter(|_| sound);
-        let rows = rows.ok_or_else(|| damaged("the array of its chunks cannot be true"))? + 1;
+        let rows = rows.ok_or_else(|| damaged("the array of its chunks is impossible"))? + 1;
         let near_rows = 2 * u32::from(pointers).ilog2();
         let near = 2 * (u64::from(pointers) - 1);
         let front = 6 + file.sizes.address as u64;
@@ -340,10 +340,10 @@ impl ExtensibleArray {
         input.skip(self.front as usize)?;
         let Some(behind) = number.checked_sub(self.in_index) else {
             input.skip((number * self.entries.bytes) as usize)?;
-            return place(&mut file.cursor(input.take(self.entries.bytes as usize)?), grid);
+            return entry(&mut file.cursor(input.take(self.entries.bytes as usize)?), grid);
         };
         input.skip(inner as usize)?;
-        let at = self.row_place(behind)?;
+        let at = self.row_block(behind)?;
         if at.row < self.near_rows {
             // the number of blocks in earlier rows: 1, 1, 2, 2, 4, ...
             let before: u64 = (0..at.row).map(|row| 1 << (row / 2)).sum();
@@ -374,7 +374,7 @@ impl ExtensibleArray {
     }
 
     /// The data block of the entry after `before` others, the entries in the index block aside.
-    fn row_place(&self, before: u64) -> Result<DataBlock, Hdf5Error> {
+    fn row_block(&self, before: u64) -> Result<DataBlock, Hdf5Error> {
         // row r has 2^(r/2) blocks, each with 2^((r+1)/2) times as many entries as the smallest block
         let row = (before / self.least).saturating_add(1).ilog2();
         if row >= self.rows {

@@ -25,11 +25,11 @@ pub(super) struct Links {
 #[derive(Clone, Copy)]
 struct Link {
     name: (u32, u32),
-    target: Target<(u32, u32)>,
+    target: LinkTarget<(u32, u32)>,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Target<Path> {
+pub(super) enum LinkTarget<Path> {
     Object(u64),
     /// A path in this file.
     Path(Path),
@@ -39,13 +39,13 @@ pub(super) enum Target<Path> {
     Unknown,
 }
 
-impl<Path> Target<Path> {
-    fn map<Other>(self, path: impl FnOnce(Path) -> Other) -> Target<Other> {
+impl<Path> LinkTarget<Path> {
+    fn map<Other>(self, path: impl FnOnce(Path) -> Other) -> LinkTarget<Other> {
         match self {
-            Target::Object(address) => Target::Object(address),
-            Target::Path(said) => Target::Path(path(said)),
-            Target::OtherFile(said) => Target::OtherFile(path(said)),
-            Target::Unknown => Target::Unknown,
+            LinkTarget::Object(address) => LinkTarget::Object(address),
+            LinkTarget::Path(said) => LinkTarget::Path(path(said)),
+            LinkTarget::OtherFile(said) => LinkTarget::OtherFile(path(said)),
+            LinkTarget::Unknown => LinkTarget::Unknown,
         }
     }
 }
@@ -74,18 +74,18 @@ impl Links {
         Ok(links)
     }
 
-    fn push(&mut self, name: &[u8], target: Target<&[u8]>) -> Result<(), Hdf5Error> {
+    fn push(&mut self, name: &[u8], target: LinkTarget<&[u8]>) -> Result<(), Hdf5Error> {
         if self.text.len() > MOST_TEXT {
             return Err(damaged("the names of a group have more than 256 MiB"));
         }
         let text = &mut self.text;
-        let mut place = |bytes: &[u8]| {
+        let mut append = |bytes: &[u8]| {
             let start = text.len();
             text.extend_from_slice(bytes);
             (start as u32, text.len() as u32)
         };
-        let name = place(name);
-        let target = target.map(place);
+        let name = append(name);
+        let target = target.map(append);
         self.links.push(Link { name, target });
         Ok(())
     }
@@ -126,9 +126,9 @@ impl Links {
                 input.skip(12)?;
                 let name = heap.text(file, name)?;
                 match object {
-                    _ if is_soft => self.push(&name, Target::Path(&heap.text(file, path)?))?,
-                    Some(address) => self.push(&name, Target::Object(address))?,
-                    None => self.push(&name, Target::Unknown)?,
+                    _ if is_soft => self.push(&name, LinkTarget::Path(&heap.text(file, path)?))?,
+                    Some(address) => self.push(&name, LinkTarget::Object(address))?,
+                    None => self.push(&name, LinkTarget::Unknown)?,
                 }
             }
         }
@@ -166,20 +166,20 @@ impl Links {
         let name = input.take(len)?;
         match kind {
             0 => match input.address()? {
-                Some(address) => self.push(name, Target::Object(address)),
-                None => self.push(name, Target::Unknown),
+                Some(address) => self.push(name, LinkTarget::Object(address)),
+                None => self.push(name, LinkTarget::Unknown),
             },
             1 => {
                 let len = input.u16()?;
-                self.push(name, Target::Path(input.take(len.into())?))
+                self.push(name, LinkTarget::Path(input.take(len.into())?))
             }
             64 => {
                 let len = input.u16()?;
                 // a byte of flags comes first
                 let said = input.take(len.into())?.split_first().map_or(&[][..], |(_, said)| said);
-                self.push(name, Target::OtherFile(said))
+                self.push(name, LinkTarget::OtherFile(said))
             }
-            _ => self.push(name, Target::Unknown),
+            _ => self.push(name, LinkTarget::Unknown),
         }
     }
 
@@ -187,12 +187,12 @@ impl Links {
         self.links.len()
     }
 
-    pub(super) fn at(&self, number: usize) -> (&[u8], Target<&[u8]>) {
+    pub(super) fn at(&self, number: usize) -> (&[u8], LinkTarget<&[u8]>) {
         let Link { name, target } = self.links[number];
         (part(&self.text, name), target.map(|path| part(&self.text, path)))
     }
 
-    pub(super) fn find(&self, name: &[u8]) -> Option<Target<&[u8]>> {
+    pub(super) fn find(&self, name: &[u8]) -> Option<LinkTarget<&[u8]>> {
         let found = self.links.binary_search_by(|link| part(&self.text, link.name).cmp(name));
         found.ok().map(|number| self.at(number).1)
     }
@@ -282,12 +282,12 @@ impl Groups {
                 Err(_) => return Ok(None),
             };
             match links.find(&path) {
-                Some(Target::Object(address)) => at = address,
-                Some(Target::Path(path)) if hops < MAX_HOPS => {
+                Some(LinkTarget::Object(address)) => at = address,
+                Some(LinkTarget::Path(path)) if hops < MAX_HOPS => {
                     hops += 1;
                     parts.push(path.to_vec());
                 }
-                Some(Target::OtherFile(said)) if hops < MAX_HOPS => {
+                Some(LinkTarget::OtherFile(said)) if hops < MAX_HOPS => {
                     hops += 1;
                     let (other, path) = other_file(&file, said)?;
                     at = other.root;

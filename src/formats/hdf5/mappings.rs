@@ -1,4 +1,4 @@
-//! The list of a virtual dataset: which elements of it are which ones of its sources.
+//! The list of mappings of a virtual dataset: which of its elements are stored where in its sources.
 //!
 //! ```text
 //!   v[0:3] = a.h5/d[...]        v[3:6] = b.h5/d[0:3]        all others are the fill value
@@ -17,52 +17,52 @@ const MOST: usize = 1 << 17;
 /// The most objects of a global heap that are passed on the way to the list.
 const MOST_PASSED: usize = 1 << 17;
 
-/// The mappings of a virtual dataset, where those that follow others take precedence.
+/// The mappings of a virtual dataset. Of two mappings of one element the later one counts.
 pub(super) struct Mappings {
     pub(super) list: Vec<Mapping>,
-    /// The shape of the dataset, which sources without an end have made longer.
+    /// The shape of the dataset, extended to the length of unlimited sources.
     pub(super) shape: Vec<u64>,
-    /// The axis along which the most mappings begin at different positions, and these, in ascending order.
+    /// The axis along which mappings begin at the most different positions, and these positions, ascending.
     axis: usize,
     starts: Vec<(u64, u32)>,
     /// The longest mapping along this axis.
     longest: u64,
 }
 
-/// Elements of a virtual dataset, and those of its source, which are as many, in C order.
+/// A mapping: the n-th element of `dest`, in C order, is the n-th element that is taken of the source.
 pub(super) struct Mapping {
     pub(super) file: Arc<str>,
     pub(super) dataset: Arc<str>,
-    pub(super) place: Selection,
+    pub(super) dest: Selection,
     /// `None` for all elements of the source.
     pub(super) taken: Option<Selection>,
 }
 
-/// A name of a source, which several mappings share.
+/// The file or the dataset of a source by its name. Several mappings share it.
 #[derive(Clone)]
 struct SourceName {
     stored: Arc<str>,
-    /// With `%` for `%%`.
+    /// The name with `%%` replaced by `%`.
     plain: Arc<str>,
 }
 
-/// A source that is in the list: its file and its path.
+/// The names of a source: its file, and the path of its dataset.
 type SourceNames = [SourceName; 2];
 
-/// The list of a dataset, which is being read.
+/// A reader of a list of mappings.
 struct MappingReader<'a> {
     file: &'a H5File,
-    /// How many virtual datasets are made of this one.
+    /// The nesting level of this virtual dataset in others.
     depth: usize,
     list: Vec<Mapping>,
-    /// Where mappings with an end reach along each axis.
+    /// The end of the limited mappings along each axis.
     least: Vec<u64>,
-    /// The length of axes along which mappings have no end.
+    /// The length of each axis with unlimited mappings; `None` for other axes.
     longer: Vec<Option<u64>>,
 }
 
 impl Mappings {
-    /// Read the list of a dataset of this shape, which lies so deep in virtual datasets.
+    /// Read the list of a virtual dataset of this shape, at nesting level `depth`.
     pub(super) fn read(
         file: &H5File,
         (collection, index): (u64, u32),
@@ -90,39 +90,41 @@ impl Mappings {
             let flags = if version == 0 { 0 } else { input.u8()? };
             let name = source_names(&mut input, flags, &names)?;
             names.push(name.clone());
-            let (taken, place) = (Stored::read(&mut input)?, Stored::read(&mut input)?);
+            let (taken, dest) = (Stored::read(&mut input)?, Stored::read(&mut input)?);
             let all = || Selection(shape.iter().map(|len| Positions::all(*len)).collect());
-            let (place, endless) = match place {
+            let (dest, endless) = match dest {
                 Stored::Nothing => continue,
                 Stored::All => (all(), None),
-                Stored::Some(place) => (place, None),
-                Stored::Endless(place, axis) => (place, Some(axis)),
+                Stored::Some(dest) => (dest, None),
+                Stored::Endless(dest, axis) => (dest, Some(axis)),
             };
-            if place.0.len() != shape.len() {
-                return Err(damaged("a part of it has another number of axes"));
+            if dest.0.len() != shape.len() {
+                return Err(damaged("a mapping has a different number of axes"));
             }
-            for (axis, positions) in place.0.iter().enumerate().filter(|it| Some(it.0) != endless) {
+            for (axis, positions) in dest.0.iter().enumerate().filter(|it| Some(it.0) != endless) {
                 let least = &mut reader.least[axis];
                 *least = positions.bounds().end.max(*least);
             }
             match (taken, endless) {
                 (Stored::Nothing, _) => {}
-                (Stored::All, None) => reader.push(&name, place, None)?,
-                (Stored::Some(taken), None) if taken.count() == place.count() => {
-                    reader.push(&name, place, Some(taken))?;
+                (Stored::All, None) => reader.push(&name, dest, None)?,
+                (Stored::Some(taken), None) if taken.count() == dest.count() => {
+                    reader.push(&name, dest, Some(taken))?;
                 }
                 (Stored::Some(_), None) => {
-                    return Err(damaged("a part of it has another number of elements"));
+                    return Err(damaged(
+                        "the two sides of a mapping have different numbers of elements",
+                    ));
                 }
                 (Stored::Endless(taken, along), Some(axis)) => {
-                    reader.endless(&name, (place, axis), (taken, along))?;
+                    reader.endless(&name, (dest, axis), (taken, along))?;
                 }
-                (Stored::All, Some(axis)) => reader.numbered(&name, (place, axis), None)?,
+                (Stored::All, Some(axis)) => reader.numbered(&name, (dest, axis), None)?,
                 (Stored::Some(taken), Some(axis)) => {
-                    reader.numbered(&name, (place, axis), Some(taken))?;
+                    reader.numbered(&name, (dest, axis), Some(taken))?;
                 }
                 (Stored::Endless(..), None) => {
-                    return Err(damaged("a source has no end, and its place has one"));
+                    return Err(damaged("a source is unlimited, and its destination is not"));
                 }
             }
         }
@@ -134,7 +136,7 @@ impl Mappings {
 
     fn sorted(list: Vec<Mapping>, shape: Vec<u64>) -> Mappings {
         let starts = |axis: usize| {
-            let start = |mapping: &Mapping| mapping.place.0[axis].bounds().start;
+            let start = |mapping: &Mapping| mapping.dest.0[axis].bounds().start;
             let mut starts: Vec<(u64, u32)> = list.iter().map(start).zip(0..).collect();
             starts.sort_unstable();
             starts
@@ -147,7 +149,7 @@ impl Mappings {
         let axis = (0..shape.len()).min_by_key(different).unwrap_or(0);
         let starts = if shape.is_empty() { Vec::new() } else { starts(axis) };
         let len = |mapping: &Mapping| {
-            mapping.place.0.get(axis).map_or(0, |it| it.bounds().end - it.bounds().start)
+            mapping.dest.0.get(axis).map_or(0, |it| it.bounds().end - it.bounds().start)
         };
         let longest = list.iter().map(len).max().unwrap_or(0);
         Mappings { list, shape, axis, starts, longest }
@@ -163,7 +165,7 @@ impl Mappings {
         near.sort_unstable();
         let mappings = near.into_iter().map(|number| &self.list[number as usize]);
         let is_in = |mapping: &&Mapping| {
-            let mut axes = mapping.place.0.iter().zip(inside);
+            let mut axes = mapping.dest.0.iter().zip(inside);
             axes.all(|(positions, range)| {
                 positions.before(range.end) > positions.before(range.start)
             })
@@ -171,11 +173,11 @@ impl Mappings {
         mappings.filter(is_in).collect()
     }
 
-    /// For each axis, the greatest common divisor of the positions at which mappings begin and end; 0 where that is
-    /// the whole axis.
+    /// For each axis, the greatest common divisor of the positions where mappings begin and end; 0 if all mappings
+    /// reach over the whole axis.
     pub(super) fn cuts(&self) -> Vec<u64> {
         let cut = |axis: usize| {
-            let bounds = self.list.iter().map(|mapping| mapping.place.0[axis].bounds());
+            let bounds = self.list.iter().map(|mapping| mapping.dest.0[axis].bounds());
             let ends = bounds.flat_map(|bounds| [bounds.start, bounds.end]);
             ends.filter(|end| *end < self.shape[axis]).fold(0, greatest_common_divisor)
         };
@@ -194,11 +196,11 @@ impl MappingReader<'_> {
     fn push(
         &mut self,
         [file, dataset]: &SourceNames,
-        place: Selection,
+        dest: Selection,
         taken: Option<Selection>,
     ) -> Result<(), Hdf5Error> {
         let [file, dataset] = [file, dataset].map(|name| Arc::clone(&name.plain));
-        self.push_mapping(Mapping { file, dataset, place, taken })
+        self.push_mapping(Mapping { file, dataset, dest, taken })
     }
 
     fn push_mapping(&mut self, mapping: Mapping) -> Result<(), Hdf5Error> {
@@ -210,11 +212,11 @@ impl MappingReader<'_> {
         Ok(())
     }
 
-    /// A mapping that is as long as its source.
+    /// Add a mapping that grows with its source.
     fn endless(
         &mut self,
         name: &SourceNames,
-        (mut place, axis): (Selection, usize),
+        (mut dest, axis): (Selection, usize),
         (mut taken, along): (Selection, usize),
     ) -> Result<(), Hdf5Error> {
         let [file, dataset] = name;
@@ -222,21 +224,21 @@ impl MappingReader<'_> {
         let source = source.map_err(|error| Hdf5Error::Source(error.to_string()))?;
         let len = source.shape.get(along).copied().unwrap_or_default();
         let count = taken.0[along].before(len);
-        self.longer[axis] = self.longer[axis].max(Some(place.0[axis].end_of(count)));
-        place.0[axis] = place.0[axis].first(count);
+        self.longer[axis] = self.longer[axis].max(Some(dest.0[axis].end_of(count)));
+        dest.0[axis] = dest.0[axis].first(count);
         taken.0[along] = taken.0[along].first(count);
-        if count == 0 { Ok(()) } else { self.push(name, place, Some(taken)) }
+        if count == 0 { Ok(()) } else { self.push(name, dest, Some(taken)) }
     }
 
-    /// A mapping with a source for each block, as long as there are any.
+    /// Add a mapping with a source for each block (`%b` in the name), until a source does not exist.
     fn numbered(
         &mut self,
         [file, dataset]: &SourceNames,
-        (place, axis): (Selection, usize),
+        (dest, axis): (Selection, usize),
         taken: Option<Selection>,
     ) -> Result<(), Hdf5Error> {
         if [file, dataset].iter().all(|name| !name.plain.contains("%b")) {
-            return Err(damaged("a part of it without an end has one source, which has an end"));
+            return Err(damaged("an unlimited mapping has one source, which is limited"));
         }
         self.longer[axis] = self.longer[axis].max(Some(0));
         for number in 0.. {
@@ -244,17 +246,17 @@ impl MappingReader<'_> {
             if self.file.sized_source(&file, &dataset, self.depth)?.is_err() {
                 break;
             }
-            let block = place.0[axis].block(number).ok_or(Hdf5Error::TooLarge)?;
+            let block = dest.0[axis].block(number).ok_or(Hdf5Error::TooLarge)?;
             self.longer[axis] = self.longer[axis].max(Some(block.bounds().end));
-            let mut place = place.clone();
-            place.0[axis] = block;
-            self.push_mapping(Mapping { file, dataset, place, taken: taken.clone() })?;
+            let mut dest = dest.clone();
+            dest.0[axis] = block;
+            self.push_mapping(Mapping { file, dataset, dest, taken: taken.clone() })?;
         }
         Ok(())
     }
 }
 
-/// Read the names of a source, or the numbers of mappings that have the same ones.
+/// Read the names of a source. A name may be given as the number of an earlier mapping that has it.
 fn source_names(
     input: &mut Cursor<'_>,
     flags: u8,
@@ -275,7 +277,7 @@ fn source_names(
     Ok([name(1, 0)?, name(2, 1)?])
 }
 
-/// A name with a block's number for `%b`.
+/// A name with `%b` replaced by the number of a block.
 fn numbered(name: &str, number: u64) -> Arc<str> {
     let parts = name.split("%%").map(|part| part.replace("%b", &number.to_string()));
     parts.collect::<Vec<_>>().join("%").into()

@@ -1,4 +1,4 @@
-//! Datasets of HDF5 files: their types, the places of their bytes, and the decoding of their chunks.
+//! Datasets of HDF5 files: their types, the offsets of their bytes, and the decoding of their chunks.
 //!
 //! All of the format is read here, through the input's own [`Source`]: without a C library, whose lock all threads
 //! would share, and whose memory a damaged file could reach. Every length in a file is checked against the file's
@@ -11,7 +11,7 @@
 //!                                           ─► contiguous, compact: an offset in the file
 //!                                           ─► chunks (index, tree, filters): looked up and decoded
 //!                                           ─► in other datasets and files (virtuals, elsewhere)
-//!     ─► attributes (tree): what datasets and groups say of themselves
+//!     ─► attributes (tree): annotations of datasets and groups
 //! ```
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use attributes::NON_COORDINATE;
 use elsewhere::OtherFiles;
 use file::H5File;
 use header::{Header, kind};
-use links::{Groups, Links, Target, other_file};
+use links::{Groups, LinkTarget, Links, other_file};
 
 use super::codecs::guarded;
 use crate::source::{IoMode, Source};
@@ -133,16 +133,16 @@ impl GroupWalk<'_> {
         let (of, at) = &group.object;
         let dangling = |path: &[u8]| Hdf5Error::DanglingLink(text(path));
         let found = match target {
-            Target::Object(address) => Ok((Arc::clone(of), address)),
-            Target::Path(path) => {
+            LinkTarget::Object(address) => Ok((Arc::clone(of), address)),
+            LinkTarget::Path(path) => {
                 let found = self.groups.resolve(of, *at, path);
                 found.and_then(|found| found.ok_or_else(|| dangling(path)))
             }
-            Target::OtherFile(said) => other_file(of, said).and_then(|(other, path)| {
+            LinkTarget::OtherFile(said) => other_file(of, said).and_then(|(other, path)| {
                 let found = self.groups.resolve(&other, other.root, &path)?;
                 found.ok_or_else(|| dangling(&path))
             }),
-            Target::Unknown => Err(Hdf5Error::Link),
+            LinkTarget::Unknown => Err(Hdf5Error::Link),
         };
         let name = String::from_utf8_lossy(name);
         let path = format!("{}{name}", group.path);
@@ -279,7 +279,7 @@ fn variable<'a>(file: &Arc<H5File>, links: &Links, name: &'a str) -> &'a str {
     };
     let is_taken = match links.find(plain.as_bytes()) {
         None => false,
-        Some(Target::Object(address)) => {
+        Some(LinkTarget::Object(address)) => {
             matches!(Object::read(file, address, plain), Ok(Object::Dataset(_)))
         }
         Some(_) => true,

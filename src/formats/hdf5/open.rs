@@ -16,7 +16,7 @@ pub(crate) static FORMAT: Format = Format {
 /// Whether a file begins with a user block, and HDF5 follows it.
 fn follows_user_block(source: &dyn Source) -> bool {
     if source.request_gap().is_some() {
-        // a request for each possible place is too much
+        // a request for each possible offset is too much
         return false;
     }
     let starts = std::iter::successors(Some(512u64), |start| start.checked_mul(2));

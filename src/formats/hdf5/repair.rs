@@ -1,5 +1,5 @@
-//! Conversion of stored elements that differ from their dtype: texts with bytes after their end, numbers in a part of
-//! their bits, or in fewer bytes.
+//! Conversion of stored elements to their dtype: texts with bytes after their end, numbers that use only some of their
+//! bits, and floats with fewer bytes.
 
 use super::datatype::{ByteOrder, Class, Datatype, FloatLayout, TextEnd, other_float};
 use crate::dtype::Scalar;
@@ -117,15 +117,15 @@ impl Widening {
         }
     }
 
-    /// The wider elements, in the byte order of the stored ones.
+    /// Widen elements; they keep their byte order.
     pub(super) fn run(&self, stored: &[u8]) -> Vec<u8> {
         let Widening { layout, to, .. } = *self;
         let len = (to.bits() / 8) as usize;
         let mut wider = Vec::with_capacity(stored.len() / self.stored * len);
         for item in stored.chunks_exact(self.stored) {
             let mut whole = [0; 8];
-            let place = if layout.order == ByteOrder::Big { len - self.stored } else { 0 };
-            whole[place..place + self.stored].copy_from_slice(item);
+            let start = if layout.order == ByteOrder::Big { len - self.stored } else { 0 };
+            whole[start..start + self.stored].copy_from_slice(item);
             in_order(layout.order, &mut whole[..len], |bits| bits_as(to, layout.value(bits)));
             wider.extend(&whole[..len]);
         }

@@ -1,4 +1,4 @@
-//! Selections of elements as HDF5 stores them, where they are the product of positions along each axis.
+//! Selections of elements as HDF5 stores them. Only products are read: positions along each axis.
 //!
 //! ```text
 //!   a[1::3, 2:4] of (7, 5)     axis 0: 1, 4      2 blocks of 1, from one to the next 3
@@ -14,13 +14,13 @@ use crate::shape::{Order, contiguous_strides};
 
 const MAX_RANK: usize = 32;
 
-/// A length without an end.
+/// The value that stands for an unlimited count or length.
 const UNLIMITED: u64 = u64::MAX;
 
 /// Positions are less than this.
 const MOST: u64 = 1 << 62;
 
-/// Blocks of neighbouring positions, equally far apart; that of one block is its length.
+/// Blocks of neighbouring positions, equally far apart. With one block, the distance is the length of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Blocks {
     start: u64,
@@ -37,18 +37,18 @@ pub(super) struct Positions(Vec<Blocks>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Selection(pub(super) Vec<Positions>);
 
-/// A selection as it is stored.
+/// A selection that was read from a file.
 #[derive(Clone, Debug)]
 pub(super) enum Stored {
     Nothing,
     All,
     Some(Selection),
-    /// Along one axis, blocks have no end, or there is no last one.
+    /// A selection that is unlimited along this axis: a block has no end, or there is no last block.
     Endless(Selection, usize),
 }
 
 impl Blocks {
-    /// Blocks that are checked, as one where no other positions lie between them.
+    /// Check the numbers of blocks. Blocks without a gap between them become one block.
     fn new([start, stride, count, block]: [u64; 4]) -> Result<Blocks, Hdf5Error> {
         let is_endless = [count, block].contains(&UNLIMITED);
         let is_sound = if is_endless {
@@ -127,12 +127,12 @@ impl Positions {
         first..self.0.last().map_or(0, |blocks| blocks.end_of(blocks.len()))
     }
 
-    /// The blocks of positions without an end.
+    /// The blocks of unlimited positions; `None` if they are limited.
     fn endless(&self) -> Option<&Blocks> {
         self.0.first().filter(|blocks| blocks.is_endless())
     }
 
-    /// The first `count` of positions without an end.
+    /// The first `count` of unlimited positions.
     pub(super) fn first(&self, count: u64) -> Positions {
         let Some(&Blocks { start, stride, block, .. }) = self.endless() else {
             return self.clone();
@@ -146,7 +146,7 @@ impl Positions {
         Positions([whole, rest].into_iter().filter(|blocks| blocks.len() > 0).collect())
     }
 
-    /// Block `number` of positions without an end.
+    /// Block `number` of unlimited positions.
     pub(super) fn block(&self, number: u64) -> Option<Positions> {
         let &Blocks { start, stride, block, .. } =
             self.endless().filter(|blocks| blocks.block != UNLIMITED)?;
@@ -154,13 +154,13 @@ impl Positions {
         Some(Positions(vec![Blocks { start, stride: block, count: 1, block }]))
     }
 
-    /// The number of the positions before `end`, and the end of the first `count` positions, where they have no end.
+    /// The end of the first `count` of unlimited positions.
     pub(super) fn end_of(&self, count: u64) -> u64 {
         self.endless().filter(|_| count > 0).map_or(0, |blocks| blocks.end_of(count))
     }
 
-    /// Positions `range` of these, in parts with one step each: the first, the step, the count, and the number of the
-    /// first one.
+    /// Positions number `range`, in parts of one step each: the first position, the step, the count, and the number of
+    /// the first position.
     fn parts(&self, range: &Range<u64>) -> Vec<[u64; 4]> {
         let mut parts = Vec::new();
         let mut passed = 0;

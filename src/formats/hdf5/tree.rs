@@ -276,7 +276,7 @@ impl LocalHeap {
 /// The bytes of a collection that are read at a time.
 const COLLECTION_PAGE: u64 = 64 << 10;
 
-/// The number of objects, of all collections, whose places are cached: 3 MiB.
+/// The number of objects, of all collections, whose offsets are cached: 3 MiB.
 const MOST_PLACED: usize = 1 << 16;
 
 /// The collections of a file's global heap, by their addresses. Texts of neighbouring datasets may be in different
@@ -284,7 +284,7 @@ const MOST_PLACED: usize = 1 << 16;
 #[derive(Default)]
 pub(super) struct Collections {
     by_address: HashMap<u64, Collection>,
-    /// The number of cached places; a collection counts as one, too.
+    /// The number of cached offsets; a collection counts as one, too.
     placed: usize,
 }
 
@@ -313,12 +313,17 @@ pub(super) fn global(
     let Collections { by_address, placed } = &mut *collections;
     let last = match by_address.entry(collection) {
         Entry::Occupied(known) => known.into_mut(),
-        Entry::Vacant(place) => {
+        Entry::Vacant(vacant) => {
             let bytes = file.block(collection, front, b"GCOL", false)?;
             let end = file.cursor(&bytes[8..]).length()?;
             let end = end.min(file.len().saturating_sub(collection));
             *placed += 1;
-            place.insert(Collection { address: collection, end, placed: HashMap::new(), at: front })
+            vacant.insert(Collection {
+                address: collection,
+                end,
+                placed: HashMap::new(),
+                at: front,
+            })
         }
     };
     last.find(file, index, left, placed)
@@ -326,7 +331,7 @@ pub(super) fn global(
 
 impl Collection {
     /// Find an object by its number. `left` is the number of objects that may still be passed, `placed` the number of
-    /// cached places of all collections.
+    /// cached offsets of all collections.
     fn find(
         &mut self,
         file: &H5File,
@@ -455,7 +460,7 @@ impl FractalHeap {
                 let within_block = self.largest.max(2).ilog2().div_ceil(8);
                 let most = u64::from(self.most_managed.max(1)).ilog2() / 8 + 1;
                 let len = input.uint(within_block.min(most) as usize)?;
-                file.bytes(self.place(file, at)?, len.min(MOST_BYTES + 1))
+                file.bytes(self.address_of(file, at)?, len.min(MOST_BYTES + 1))
             }
             1 => self.huge(file, input.rest),
             2 => {
@@ -498,7 +503,7 @@ impl FractalHeap {
 
     /// The address of a byte of the heap's space. A block is not read as a whole for one link, so the checksum of the
     /// block is not compared.
-    fn place(&self, file: &H5File, at: u64) -> Result<u64, Hdf5Error> {
+    fn address_of(&self, file: &H5File, at: u64) -> Result<u64, Hdf5Error> {
         let outside = || damaged("an object of a heap is outside of it");
         let mut table = self.root.ok_or_else(outside)?;
         let mut rows = self.rows;

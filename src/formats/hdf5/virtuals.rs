@@ -1,7 +1,7 @@
-//! Virtual datasets: elements of other datasets, in this file or in others, put together.
+//! Virtual datasets: datasets that are put together from elements of other datasets, in this file or in others.
 //!
-//! Boxes of elements are made on demand, as if they were chunks. They do not reach over the ends of sources, where that
-//! does not make too many of them, so that only the sources are opened in which something is selected.
+//! Boxes of elements are made on demand, as if they were chunks. Boxes end where sources end, unless there would be too
+//! many boxes: so only the sources are opened that hold selected elements.
 
 use std::cell::Cell;
 use std::fmt;
@@ -21,10 +21,10 @@ use crate::shape::AsTuple;
 use crate::source::{Source, SourceError, SourceResult};
 use crate::tensor::{Chunks, brief};
 
-/// The bytes of a dataset from which on its boxes are like the chunks of its first source.
+/// A dataset of at least this many bytes has boxes of the shape of its first source's chunks.
 const LONG: u64 = 64 << 20;
 
-/// The bytes of the longest box.
+/// The most bytes of a box.
 const MOST_BOX: u64 = 16 << 20;
 
 /// Boxes of fewer bytes are too many if there are more than this.
@@ -35,15 +35,15 @@ pub(super) struct VirtualChunks {
     pub(super) file: Arc<H5File>,
     /// The list of mappings: an object of the global heap.
     pub(super) heap: (u64, u32),
-    /// The shape that the file says.
+    /// The shape in the file; unlimited sources may make the dataset longer.
     pub(super) stored_shape: Vec<u64>,
-    /// How many virtual datasets are made of it.
+    /// The nesting level of this dataset in other virtual datasets.
     pub(super) depth: usize,
     pub(super) shape: Vec<u64>,
     pub(super) dtype: DType,
-    /// The bytes of an element that no source has; empty for zeros.
+    /// The fill value, for elements that are in no source; empty for zeros.
     pub(super) fill: Vec<u8>,
-    /// The greatest boxes along each axis that do not reach over the ends of sources; 0 for any.
+    /// The longest box along each axis that ends where sources end; 0 for any length.
     pub(super) cuts: Vec<u64>,
     pub(super) shape_of_boxes: OnceLock<Vec<u64>>,
 }
@@ -60,7 +60,7 @@ impl VirtualChunks {
         })
     }
 
-    /// The chunks of the first source, where they are not too long.
+    /// The chunk shape of the first source; `None` if such a box would be too long.
     fn like(&self) -> Option<Vec<u64>> {
         let bytes = self.shape.iter().fold(self.item(), |bytes, len| bytes.saturating_mul(*len));
         if bytes < LONG {
@@ -95,7 +95,7 @@ impl VirtualChunks {
         self.file.source_dataset(&mapping.file, &mapping.dataset, self.depth + 1)
     }
 
-    /// The elements of a box, as far as they are in `used`.
+    /// The elements of a box; only elements in `used` are read.
     fn elements(&self, inside: &[Range<u64>], used: &[Range<u64>]) -> SourceResult<Vec<u8>> {
         let shape: Vec<u64> = inside.iter().map(|range| range.end - range.start).collect();
         let bytes = (shape.iter().product::<u64>() * self.item()) as usize;
@@ -114,7 +114,7 @@ impl VirtualChunks {
         for mapping in mappings.within(&used[..mappings.shape.len()]) {
             let inner = &self.shape[mappings.shape.len()..];
             let part = MappedSource::open(self, mapping, inner)?;
-            let numbers = part.place.0.iter().zip(&used);
+            let numbers = part.dest.0.iter().zip(&used);
             let numbers = numbers.map(|(it, range)| it.before(range.start)..it.before(range.end));
             part.fill(&numbers.collect::<Vec<_>>(), (&origin, &shape), &mut out)?;
         }
@@ -125,14 +125,15 @@ impl VirtualChunks {
 /// A mapping whose source is open.
 struct MappedSource {
     source: Arc<SourceDataset>,
-    place: Selection,
+    dest: Selection,
     taken: Selection,
     item: u64,
     swap_width: usize,
 }
 
 impl MappedSource {
-    /// Open the source, and check that it has what is taken of it. Each element has axes of its own, `inner`.
+    /// Open the source, and check that it has the elements that the mapping takes. `inner` is the shape of an element
+    /// that is an array.
     fn open(
         target: &VirtualChunks,
         mapping: &Mapping,
@@ -150,32 +151,32 @@ impl MappedSource {
         let all = |lens: &[u64]| lens.iter().map(|len| Positions::all(*len)).collect::<Vec<_>>();
         let with_inner =
             |selection: &Selection| Selection([selection.0.clone(), all(inner)].concat());
-        let place = with_inner(&mapping.place);
+        let dest = with_inner(&mapping.dest);
         let taken = mapping.taken.as_ref().map(with_inner);
         let taken = taken.unwrap_or_else(|| Selection(all(&source.shape)));
         let mut axes = taken.0.iter().zip(&source.shape);
         let fits = taken.0.len() == source.shape.len()
-            && taken.count() == place.count()
+            && taken.count() == dest.count()
             && axes.all(|(positions, len)| positions.bounds().end <= *len);
         if !fits {
             let shape = AsTuple(&source.shape).to_string();
             return Err(fault(&Hdf5Error::SourceShape(shape)));
         }
         let item = target.item();
-        Ok(MappedSource { source, place, taken, item, swap_width })
+        Ok(MappedSource { source, dest, taken, item, swap_width })
     }
 
-    /// Put the elements with these numbers along the axes of the place into a box.
+    /// Put the elements with these numbers along the axes of the destination into a box.
     fn fill(
         &self,
         numbers: &[Range<u64>],
         there: (&[u64], &[u64]),
         out: &mut [u8],
     ) -> SourceResult<()> {
-        let [place, taken] = [&self.place, &self.taken].map(Selection::lens);
+        let [dest, taken] = [&self.dest, &self.taken].map(Selection::lens);
         let long = |lens: &[u64]| lens.iter().copied().filter(|len| *len != 1).collect::<Vec<_>>();
-        if long(&place) == long(&taken) {
-            let mut long = numbers.iter().zip(&place).filter(|(_, len)| **len != 1);
+        if long(&dest) == long(&taken) {
+            let mut long = numbers.iter().zip(&dest).filter(|(_, len)| **len != 1);
             let mut next = |len: &u64| match len {
                 1 => 0..1,
                 _ => long.next().map_or(0..0, |(numbers, _)| numbers.clone()),
@@ -183,11 +184,11 @@ impl MappedSource {
             let of_source: Vec<Range<u64>> = taken.iter().map(&mut next).collect();
             return self.copy(&of_source, numbers, there, out);
         }
-        // row by row: elements that follow each other in the place, and in the source
+        // row by row: elements that follow each other in the destination, and in the source
         let mut at: Vec<u64> = numbers.iter().map(|range| range.start).collect();
         let Some(last) = at.len().checked_sub(1) else { return Ok(()) };
         loop {
-            let number = at.iter().zip(&place).fold(0, |number, (at, len)| number * len + at);
+            let number = at.iter().zip(&dest).fold(0, |number, (at, len)| number * len + at);
             let mut rest = number;
             let mut of_source: Vec<Range<u64>> = taken
                 .iter()
@@ -204,9 +205,9 @@ impl MappedSource {
                 count = (numbers[last].end - at[last]).min(len - range.start);
                 range.end = range.start + count;
             }
-            let mut of_place: Vec<Range<u64>> = at.iter().map(|at| *at..at + 1).collect();
-            of_place[last].end = at[last] + count;
-            self.copy(&of_source, &of_place, there, out)?;
+            let mut of_dest: Vec<Range<u64>> = at.iter().map(|at| *at..at + 1).collect();
+            of_dest[last].end = at[last] + count;
+            self.copy(&of_source, &of_dest, there, out)?;
             at[last] += count;
             let mut axis = last;
             while at[axis] >= numbers[axis].end {
@@ -222,11 +223,11 @@ impl MappedSource {
     fn copy(
         &self,
         of_source: &[Range<u64>],
-        of_place: &[Range<u64>],
+        of_dest: &[Range<u64>],
         there: (&[u64], &[u64]),
         out: &mut [u8],
     ) -> SourceResult<()> {
-        let count: u64 = of_place.iter().map(|range| range.end - range.start).product();
+        let count: u64 = of_dest.iter().map(|range| range.end - range.start).product();
         let bytes = (count * self.item) as usize;
         let fills_box = bytes == out.len();
         let mut own = vec![0; if fills_box { 0 } else { bytes }];
@@ -234,15 +235,15 @@ impl MappedSource {
         let mut part = Vec::new();
         let origin = vec![0; self.taken.0.len()];
         let source = (&origin[..], &self.source.shape[..]);
-        let mut read = |StridedPart { there, dense: place }: StridedPart| {
+        let mut read = |StridedPart { there, dense: dest }: StridedPart| {
             if there.bytes() == dense.len() as u64 {
                 return self.source.read(&there, dense);
             }
             part.resize(there.bytes() as usize, 0);
             self.source.read(&there, &mut part)?;
-            let place = place.coalesced();
+            let dest = dest.coalesced();
             let cells = Cell::from_mut(&mut *dense).as_slice_of_cells();
-            unpack(&place.axes, place.run, &part, cells, place.offset as usize);
+            unpack(&dest.axes, dest.run, &part, cells, dest.offset as usize);
             Ok(())
         };
         self.taken.each_part(of_source, source, self.item, &mut read)?;
@@ -251,19 +252,14 @@ impl MappedSource {
             return Ok(());
         }
         let cells = Cell::from_mut(out).as_slice_of_cells();
-        self.place.each_part(
-            of_place,
-            there,
-            self.item,
-            &mut |StridedPart { there, dense: place }| {
-                let place = place.coalesced();
-                part.resize(place.bytes() as usize, 0);
-                pack(&place.axes, place.run, &own, place.offset as usize, &mut part);
-                let there = there.coalesced();
-                unpack(&there.axes, there.run, &part, cells, there.offset as usize);
-                Ok(())
-            },
-        )
+        self.dest.each_part(of_dest, there, self.item, &mut |StridedPart { there, dense: dest }| {
+            let dest = dest.coalesced();
+            part.resize(dest.bytes() as usize, 0);
+            pack(&dest.axes, dest.run, &own, dest.offset as usize, &mut part);
+            let there = there.coalesced();
+            unpack(&there.axes, there.run, &part, cells, there.offset as usize);
+            Ok(())
+        })
     }
 }
 

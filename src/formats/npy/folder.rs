@@ -11,7 +11,7 @@ use crate::error::{Cause, Error};
 use crate::formats::headed::{Header, PLAIN};
 use crate::formats::open::{read_header, unknown, unrecognised};
 use crate::formats::shards::{FolderFile, FolderFiles, OldFiles};
-use crate::input::{Container, Contents, Format, Input, Location, OpenOptions, PartFile, natural};
+use crate::input::{Container, Contents, Format, Input, Location, OpenOptions, ShardFile, natural};
 use crate::output::LayoutFault;
 use crate::output::layout::{OutputFormat, OutputLayout, Request};
 use crate::source::{ConcatSource, FileOpener};
@@ -54,7 +54,7 @@ pub(crate) fn open_folder(
     let opener = FileOpener::new(files.len(), options.io);
     let mut joined = ConcatSource::default();
     let mut tensors = Tensors::default();
-    let mut parts = Vec::with_capacity(files.len());
+    let mut shards = Vec::with_capacity(files.len());
     for (number, name) in files.into_iter().enumerate() {
         let path = folder.join(&name);
         let open = || {
@@ -71,10 +71,10 @@ pub(crate) fn open_folder(
         let tensor = contents.tensors.at(0).placed(number, start);
         let own = name.strip_suffix(EXTENSION).unwrap_or(&name).to_owned();
         tensors.push(&TensorInfo { name: Some(own), ..tensor });
-        parts.push(PartFile { name, start });
+        shards.push(ShardFile { name, start });
     }
     let contents = Contents::of(&FOLDER, tensors);
-    let container = Container { parts, ..Container::default() };
+    let container = Container { shards, ..Container::default() };
     Ok(Some(Input { container, ..Input::of_source(location, Arc::new(joined), contents) }))
 }
 
@@ -131,8 +131,8 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn OutputLayout>, Cause> {
 /// Refuse a name that is not a path of files, or would not be read again.
 fn check_name(name: &str) -> Result<(), LayoutFault> {
     let part = |part: &str| match part {
-        "" => Some("a part of its path is empty"),
-        _ if part.starts_with('.') => Some("a part of its path begins with a dot"),
+        "" => Some("a component of its path is empty"),
+        _ if part.starts_with('.') => Some("a component of its path begins with a dot"),
         _ if part.len() + EXTENSION.len() > 255 || part.contains('\0') => {
             Some("no file can have it")
         }

@@ -476,7 +476,7 @@ mod tests {
         lie[8..12].copy_from_slice(&0x00ff_ffff_u32.to_le_bytes());
         assert_eq!(
             read(&mut lie.as_slice()).unwrap_err().to_string(),
-            "the file is cut short inside its header: 16777227 bytes are needed, it has 13"
+            "the file is cut short inside its header: 16777227 bytes are needed, the file has 13"
         );
     }
 

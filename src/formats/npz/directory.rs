@@ -1,4 +1,4 @@
-//! The central directory at the end of an archive: its entries, their local headers, and the two places of a
+//! The central directory at the end of an archive: its entries, their local headers, and the two offsets of a
 //! member's CRC-32.
 //!
 //! ```text
@@ -260,28 +260,28 @@ pub struct MemberSums {
     /// The range of the member's bytes in the archive.
     pub data: Range<u64>,
     /// The positions of the CRC-32s, each of 4 bytes, little-endian.
-    pub places: Vec<u64>,
+    pub offsets: Vec<u64>,
 }
 
 /// The offsets of the CRC-32s of the members that hold these positions of the archive, which ascend.
 pub fn sums(archive: &dyn Source, positions: &[u64]) -> Result<Vec<MemberSums>, Cause> {
-    let Members { mut places, .. } = members(archive)?;
-    // members that cannot be read may claim any place
-    places.retain(|place| place.refused.is_none());
+    let Members { mut records, .. } = members(archive)?;
+    // members that cannot be read may claim any bytes
+    records.retain(|record| record.refused.is_none());
     let directory = find_directory(archive)?;
     let mut found = Vec::new();
     directory.entries(archive, |at, entry| {
-        let number = places.partition_point(|place| place.offset < entry.offset);
-        let Some(MemberRecord { data, offset, .. }) = places.get(number) else { return Ok(()) };
+        let number = records.partition_point(|record| record.offset < entry.offset);
+        let Some(MemberRecord { data, offset, .. }) = records.get(number) else { return Ok(()) };
         let first = positions.partition_point(|&position| position < data.start);
         let is_asked = positions.get(first).is_some_and(|position| data.contains(position));
         if !is_asked || *offset != entry.offset {
             return Ok(());
         }
-        let next = places.get(number + 1).map(|next| next.offset);
-        let mut places = entry.local_sums(archive, *offset, data, next, &directory)?;
-        places.push(at + 16);
-        found.push(MemberSums { data: data.clone(), places });
+        let next = records.get(number + 1).map(|next| next.offset);
+        let mut offsets = entry.local_sums(archive, *offset, data, next, &directory)?;
+        offsets.push(at + 16);
+        found.push(MemberSums { data: data.clone(), offsets });
         Ok(())
     })?;
     Ok(found)
@@ -299,19 +299,19 @@ impl DirectoryEntry {
         directory: &Directory,
     ) -> Result<Vec<u64>, Cause> {
         let local = read_at(archive, offset, LOCAL)?;
-        let mut places = Vec::new();
+        let mut offsets = Vec::new();
         let has_descriptor = u16_at(&local, 6) & DESCRIPTOR != 0;
         // 0 where the CRC was not known yet
         if !has_descriptor || u32_at(&local, 14) != 0 {
-            places.push(offset + 14);
+            offsets.push(offset + 14);
         }
         if has_descriptor {
             let room = next.unwrap_or(directory.range.start).saturating_sub(data.end);
             let behind = read_at(archive, data.end, room.min(24))?;
             let at = self.descriptor_sum(&behind);
-            places.push(data.end + at.ok_or_else(|| self.fault(MemberFault::Descriptor))?);
+            offsets.push(data.end + at.ok_or_else(|| self.fault(MemberFault::Descriptor))?);
         }
-        Ok(places)
+        Ok(offsets)
     }
 
     /// The offset of the CRC-32 in a descriptor, found by the two sizes after it, of 32 or 64 bits; a signature may

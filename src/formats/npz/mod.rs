@@ -9,8 +9,8 @@
 //! size is checked against the length of the file. Stored members are read in place, deflated ones
 //! must be inflated first.
 //!
-//! **Why no package.** `zip` 9 (by its source) requires `Seek`, which a map shared by threads lacks, and keeps
-//! entries in a map by name, where a second member of one name replaces the first. `rawzip` 0.5 reads lazily,
+//! **Why no package.** `zip` 9 (by its source) requires `Seek`, which a map shared by threads lacks. It has entries in a
+//! map by name, where a second member of one name replaces the first. `rawzip` 0.5 reads lazily,
 //! and a version of `npz::members` on top of it took 100 lines instead of 190. Both were run on 29,000
 //! archives (each kind of false field once, and random changes). `rawzip` never panicked, but accepted 1,180
 //! archives that are refused here: archives that claim to be one of several disks, archives whose directory is
@@ -66,7 +66,7 @@ pub struct Member<'a> {
 pub struct Members {
     /// The names of the members, one after the other.
     names: String,
-    places: Vec<MemberRecord>,
+    records: Vec<MemberRecord>,
 }
 
 /// A member without its name.
@@ -129,11 +129,11 @@ impl MemberRecord {
 
 impl Members {
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.records.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.records.is_empty()
     }
 
     pub fn has_arrays(&self) -> bool {
@@ -141,19 +141,19 @@ impl Members {
     }
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Member<'_>> + Clone {
-        self.places.iter().map(|place| place.member(&self.names))
+        self.records.iter().map(|record| record.member(&self.names))
     }
 
     /// Member `number`; `None` if there are fewer.
     pub fn get(&self, number: usize) -> Option<Member<'_>> {
-        self.places.get(number).map(|place| place.member(&self.names))
+        self.records.get(number).map(|record| record.member(&self.names))
     }
 
     fn push(&mut self, entry: &DirectoryEntry, data: Range<u64>, two_sums: bool) {
         let DirectoryEntry { ref name, method, refused, crc, size: len, offset, .. } = *entry;
         // the directory has lengths of 16 bits, and text that is not UTF-8 becomes three times as long
         let name_len = name.len() as u32;
-        let place = MemberRecord {
+        let record = MemberRecord {
             name: self.names.len(),
             name_len,
             deflated: method == DEFLATED,
@@ -164,32 +164,32 @@ impl Members {
             offset,
             data,
         };
-        self.places.push(place);
+        self.records.push(record);
         self.names.push_str(name);
     }
 
     /// Sort the members by their bytes. Of several with one name, the last in the directory counts, as for
     /// np.load; members that share bytes cannot be read.
     fn sort(&mut self) {
-        let Members { names, places, .. } = self;
-        if first_repeated(places.iter().map(|place| place.name(names))).is_some() {
+        let Members { names, records, .. } = self;
+        if first_repeated(records.iter().map(|record| record.name(names))).is_some() {
             let mut seen = HashSet::new();
-            places.reverse();
-            places.retain(|place| seen.insert(place.name(names)));
+            records.reverse();
+            records.retain(|record| seen.insert(record.name(names)));
         }
-        places.sort_unstable_by_key(|place| (place.offset, place.data.end));
+        records.sort_unstable_by_key(|record| (record.offset, record.data.end));
         let mut longest: Option<usize> = None;
-        for at in 0..places.len() {
-            // a member without a local header has no place
-            if places[at].data.start == places[at].offset {
+        for at in 0..records.len() {
+            // a member without a local header has no record of its bytes
+            if records[at].data.start == records[at].offset {
                 continue;
             }
             match longest {
-                Some(before) if places[before].data.end > places[at].offset => {
+                Some(before) if records[before].data.end > records[at].offset => {
                     for both in [before, at] {
-                        places[both].refused.get_or_insert(Box::new(MemberFault::Overlap));
+                        records[both].refused.get_or_insert(Box::new(MemberFault::Overlap));
                     }
-                    if places[at].data.end > places[before].data.end {
+                    if records[at].data.end > records[before].data.end {
                         longest = Some(at);
                     }
                 }
@@ -247,7 +247,7 @@ fn of_member(name: &str, fault: MemberFault) -> Cause {
 pub enum NpzError {
     #[error("the archive is cut short or damaged: it has no end of a central directory")]
     NoEnd,
-    #[error("archives of several parts are not read")]
+    #[error("archives of several files are not read")]
     MultiDisk,
     #[error("the archive is damaged: {0}")]
     Damaged(&'static str),
@@ -287,7 +287,7 @@ pub enum MemberFault {
     Zip64,
     #[error("its local header is not where the central directory says")]
     LocalHeader,
-    #[error("its local header has another {0} than the central directory")]
+    #[error("its {0} differs between the local header and the central directory")]
     OtherHeader(&'static str),
     #[error("its bytes are damaged: the CRC-32 does not match")]
     Crc,
@@ -302,7 +302,9 @@ pub enum MemberFault {
     Size { stored: u64, size: u64 },
     #[error("it is not a .npy file")]
     NoArray,
-    #[error("it ends inside the header of its array: {expected} bytes are needed, it has {found}")]
+    #[error(
+        "it ends inside the header of its array: {expected} bytes are needed, the file has {found}"
+    )]
     Header { expected: u64, found: u64 },
     #[error("its compressed bytes are damaged")]
     Deflated,

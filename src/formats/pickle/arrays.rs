@@ -33,9 +33,9 @@ pub(crate) struct NumpyArray {
     dtype: DType,
     shape: Box<[u64]>,
     order: Order,
-    /// Axes of the elements, in the order in which they are those of the array; none where this is theirs.
+    /// The order in which the stored axes become the array's axes; empty if it is the stored order.
     axes: Box<[u64]>,
-    pub(crate) place: BytesLocation,
+    pub(crate) location: BytesLocation,
 }
 
 /// The objects in an array.
@@ -140,16 +140,16 @@ fn array(
     let Some(said) = data_bytes(&shape, dtype.item_bits()) else {
         return Err(TensorFault::TooLarge(shape).into());
     };
-    let (place, found) = match bytes {
-        PickleValue::Bytes(bytes) => (bytes.place, bytes.len),
+    let (location, found) = match bytes {
+        PickleValue::Bytes(bytes) => (bytes.location, bytes.len),
         // what is empty may be made by a call of `bytes`
         PickleValue::Plain if said == 0 => (BytesLocation::Pickle(0), 0),
         _ => return Err(call.wrong()),
     };
-    match place {
+    match location {
         BytesLocation::Undecoded => Err(PickleError::Undecoded(MAX_DECODED)),
         _ if found != said => Err(TensorFault::ShortStorage { said, found }.into()),
-        _ => Ok(NumpyArray { dtype, shape: shape.into(), order, axes: Box::default(), place }),
+        _ => Ok(NumpyArray { dtype, shape: shape.into(), order, axes: Box::default(), location }),
     }
 }
 
@@ -178,7 +178,7 @@ impl NumpyArray {
         let strides = axes().map(|axis| strides[axis]).collect();
         let kind = StorageKind::Strided { first: 0, strides, ranges: Vec::new() };
         let shape = axes().map(|axis| shape[axis]).collect();
-        let storage = Storage { part: 0, data: tensor.data(), kind };
+        let storage = Storage { shard: 0, data: tensor.data(), kind };
         TensorInfo { shape, storage, ..tensor }
     }
 }

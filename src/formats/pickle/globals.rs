@@ -35,7 +35,7 @@ pub(crate) enum ElementType {
     /// Bytes, of which a tensor says what they are.
     Bytes,
     Known(Scalar),
-    /// One that has no name here, by its place in [`UNNAMED`].
+    /// A function or class that has no variant here, by its index in [`UNNAMED`].
     Unnamed(u8),
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct PickleItem {
 /// kinds of key and value, key, value
 /// ```
 ///
-/// Texts and tensors stand behind their lengths. What has no kind of its own stands among `others`, by its place
+/// Texts and tensors stand behind their lengths. Values of other kinds stand among `others`, by their index
 /// there.
 #[derive(Debug, Default)]
 pub(crate) struct PackedItems {
@@ -71,7 +71,7 @@ pub(crate) struct PackedItems {
 /// length back to the system.
 const FULL_BLOCK: usize = 250_000;
 
-/// The longest text or tensor that is copied while others own it too: it takes no more than a place for it.
+/// The longest text or tensor that is copied while others own it too: a copy takes no more memory than a reference.
 const COPIED: usize = size_of::<PickleValue>();
 
 /// The kinds of keys, and of values, which are 16 times as much.
@@ -153,13 +153,13 @@ impl PackedItems {
 }
 
 /// Whether a text or a tensor is copied into the bytes of an item. One that others own too is not, where a copy takes
-/// more than a place for it: a short pickle may name it a million times.
+/// more than a reference: a short pickle may name it a million times.
 fn is_copied<T: ?Sized>(owned: &Rc<T>) -> bool {
     Rc::strong_count(owned) == 1 || size_of_val::<T>(owned) <= COPIED
 }
 
 impl PickleItem {
-    /// Take an item off the front of a block, whose other values are handed out by their places.
+    /// Take an item off the front of a block, whose other values are handed out by their indices.
     fn read(rest: &mut &[u8], mut other: impl FnMut(usize) -> PickleValue) -> PickleItem {
         let kinds = take_bytes(rest, 1)[0];
         let mut other = |rest: &mut &[u8]| other(take_number(rest) as usize);

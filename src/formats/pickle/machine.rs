@@ -316,15 +316,15 @@ impl PickleMachine {
         Ok(())
     }
 
-    /// The last value for another owner. A list or a dict gets its place in the table, where both find it.
+    /// The last value for another owner. A list or a dict goes into the table, where both owners find it.
     fn shared_last(&mut self) -> Result<PickleValue, Cause> {
         let last = self.last()?.clone();
         let PickleValue::Empty(kind) = last else { return Ok(last) };
-        let place = PickleValue::Shared(self.shared.len());
+        let shared = PickleValue::Shared(self.shared.len());
         self.shared.push(SharedValue::new(kind));
         self.pop()?;
-        self.stack.push(place.clone());
-        Ok(place)
+        self.stack.push(shared.clone());
+        Ok(shared)
     }
 
     fn push_global(&mut self, module: &str, name: &str) {

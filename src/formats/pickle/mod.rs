@@ -51,9 +51,9 @@ pub(super) const MAX_DECODED: usize = 64_000_000;
 /// The bytes of a storage in the input.
 #[derive(Clone, Debug)]
 pub struct StorageRange {
-    /// The part of the input that holds it.
-    pub part: usize,
-    /// The range of the bytes, counted through all parts.
+    /// The number of the shard that holds it.
+    pub shard: usize,
+    /// The range of the bytes, counted through all shards.
     pub bytes: Range<u64>,
 }
 
@@ -128,7 +128,7 @@ impl<'s> Pickle<'s> {
     }
 
     /// Read the object of the pickle.
-    pub fn read(self, place: LocateBytes<'_>) -> Result<PickleContents, Cause> {
+    pub fn read(self, locate: LocateBytes<'_>) -> Result<PickleContents, Cause> {
         let Pickle { source, range, endian, is_array, most_decoded } = self;
         let len = range.end.saturating_sub(range.start);
         let ops = || PickleOps::new(source, range.clone());
@@ -140,7 +140,7 @@ impl<'s> Pickle<'s> {
         let end = ops.position();
         let what = made.object.described(&made.shared);
         let axes = if is_array { made.enter_array() } else { Vec::new() };
-        Ok(PickleContents { what, end, ..contents(made, axes, endian, place)? })
+        Ok(PickleContents { what, end, ..contents(made, axes, endian, locate)? })
     }
 }
 
@@ -167,22 +167,22 @@ pub(super) fn contents(
     made: Made,
     axes: Vec<u64>,
     endian: Endian,
-    place: LocateBytes<'_>,
+    locate: LocateBytes<'_>,
 ) -> Result<PickleContents, Cause> {
     let Made { object, shared, opaque, decoded, .. } = made;
     let decoded_len = decoded.len();
-    let mut array_bytes = ArrayBytes { decoded: Some(decoded), places: [None, None] };
+    let mut array_bytes = ArrayBytes { decoded: Some(decoded), ranges: [None, None] };
     let mut tensors = Tensors::default();
     let mut unreadable = Vec::new();
     names::visit_tensors(object, axes, shared, &mut |name, tensor| {
         let placed = match tensor {
             Ok(FoundTensor::Torch(tensor)) => {
-                placed(&tensor, endian, place)?.map_err(PickleError::from)
+                placed(&tensor, endian, locate)?.map_err(PickleError::from)
             }
             Ok(FoundTensor::Numpy(array)) => {
-                let (StorageRange { part, bytes }, start) =
-                    array_bytes.place(array.place, place)?;
-                Ok(array.at(start).placed(part, bytes.start))
+                let (StorageRange { shard, bytes }, start) =
+                    array_bytes.locate(array.location, locate)?;
+                Ok(array.at(start).placed(shard, bytes.start))
             }
             Err(error) => Err(error),
         };
@@ -201,32 +201,32 @@ pub(super) fn contents(
 /// The bytes of arrays in the input: those in the pickle, and decoded ones.
 struct ArrayBytes {
     decoded: Option<Vec<u8>>,
-    places: [Option<StorageRange>; 2],
+    ranges: [Option<StorageRange>; 2],
 }
 
 impl ArrayBytes {
     /// Place these bytes, and return the position of the first.
-    fn place(
+    fn locate(
         &mut self,
         bytes: BytesLocation,
-        place: LocateBytes<'_>,
+        locate: LocateBytes<'_>,
     ) -> Result<(StorageRange, u64), Cause> {
         let (number, start) = match bytes {
             BytesLocation::Pickle(start) => (0, start),
             BytesLocation::Decoded(start) => (1, start),
             BytesLocation::Undecoded => return Err(ops::damaged("its elements are not text")),
         };
-        let placed = match self.places[number].clone() {
+        let placed = match self.ranges[number].clone() {
             Some(placed) => placed,
             None => {
                 let stored = match number {
                     0 => StoredBytes::Pickle,
                     _ => StoredBytes::Decoded(self.decoded.take().unwrap_or_default()),
                 };
-                place(stored)?.ok_or(FormatError::Unrecognised)?
+                locate(stored)?.ok_or(FormatError::Unrecognised)?
             }
         };
-        self.places[number] = Some(placed.clone());
+        self.ranges[number] = Some(placed.clone());
         Ok((placed, start))
     }
 }
@@ -235,20 +235,20 @@ impl ArrayBytes {
 fn placed(
     tensor: &TorchTensor<'_>,
     endian: Endian,
-    place: LocateBytes<'_>,
+    locate: LocateBytes<'_>,
 ) -> Result<Result<TensorInfo, TensorFault>, Cause> {
     let key = tensor.key;
-    let place = match place(StoredBytes::Storage(key)) {
+    let range = match locate(StoredBytes::Storage(key)) {
         Err(cause) => match cause.downcast()? {
             error @ NpzError::Member { .. } => return Ok(Err(error.into())),
             error => return Err(error.into()),
         },
-        Ok(place) => place,
+        Ok(range) => range,
     };
-    Ok(match place {
-        Some(StorageRange { part, bytes }) => tensor
+    Ok(match range {
+        Some(StorageRange { shard, bytes }) => tensor
             .place(0..bytes.end.saturating_sub(bytes.start), endian)
-            .map(|it| it.placed(part, bytes.start)),
+            .map(|it| it.placed(shard, bytes.start)),
         // nothing is stored of nothing
         None if tensor.whole == 0 => tensor.place(0..0, endian),
         None => Err(TensorFault::NoStorage(key.to_string())),
@@ -312,7 +312,7 @@ pub enum PickleError {
     Nested,
     #[error("its arrays lie in buffers outside of the pickle (protocol 5, out of band)")]
     OutOfBand,
-    #[error("the file calls `{0}` with arguments that it does not take")]
+    #[error("the file calls `{0}` with invalid arguments")]
     Arguments(&'static str),
     #[error("it is marked as conjugated or negated: its values are not the stored elements")]
     Lazy,

@@ -7,7 +7,7 @@
 //! | `object[1]["weight"]` | `[1].weight` |
 //! | `object["model"].encoder.weight`, a module's | `model.encoder.weight` |
 //!
-//! A list, a dict, a tuple or an object that stands at several places is visited at the first of them, so
+//! A list, a dict, a tuple or an object that occurs several times is visited at its first occurrence, so
 //! that cycles end.
 
 use std::collections::HashMap;
@@ -99,9 +99,9 @@ impl Unvisited {
             }
             PickleValue::Empty(_) => Some(WalkItems::Items(PackedItems::default().into_iter())),
             PickleValue::Tuple(tuple) if tuple.has_tensors => {
-                // one owner: one place
+                // one owner: one occurrence
                 let is_new = Rc::strong_count(&tuple) == 1
-                    // others stay, so that none comes to the place of another one
+                    // others stay, so that no other value gets the same address
                     || self.tuples.insert(Rc::as_ptr(&tuple), Rc::clone(&tuple)).is_none();
                 is_new.then_some(WalkItems::Tuple(tuple, 0))
             }
@@ -203,7 +203,7 @@ impl NameWalk {
     }
 }
 
-/// The place of an object in an array of these lengths, by its number in C order.
+/// The position of an object in an array of these lengths, by its number in C order.
 fn position(number: u64, axes: &[u64]) -> Vec<u64> {
     let mut left = number;
     let mut position: Vec<u64> = axes

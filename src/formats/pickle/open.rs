@@ -95,7 +95,7 @@ fn open_range(
     let pickle = Pickle { is_array, ..Pickle::new(bytes.as_ref(), range) };
     let found = pickle.read(&mut |stored| match stored {
         StoredBytes::Storage(_) => Ok(None),
-        StoredBytes::Pickle => Ok(Some(StorageRange { part: 0, bytes: 0..bytes.len() })),
+        StoredBytes::Pickle => Ok(Some(StorageRange { shard: 0, bytes: 0..bytes.len() })),
         StoredBytes::Decoded(decoded) => archive.place_decoded(decoded).map(Some),
     });
     // a file cut short in the meantime is the reason for whatever it seems to say
@@ -106,7 +106,7 @@ fn open_range(
     Ok((input_of(&FORMAT, found, Cause::from, into_input), end))
 }
 
-/// The input of what a pickle holds, whose errors are those of the format.
+/// The input with the tensors of a pickle. Its errors are errors of `format`.
 pub(crate) fn input_of<E: Into<Cause>>(
     format: &'static Format,
     found: PickleContents,

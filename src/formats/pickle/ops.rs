@@ -1,5 +1,5 @@
-//! The instructions of a pickle, one after the other, as the documentation of Python's `pickletools` lists
-//! them: those of protocols 0 to 5. Extensions and buffers that lie outside of the pickle are refused.
+//! The instructions (opcodes) of a pickle, of protocols 0 to 5, as Python's `pickletools` documents them. Extensions, and
+//! buffers outside the pickle, are refused.
 
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
@@ -215,7 +215,7 @@ impl<'s> PickleOps<'s> {
     /// Bytes; those that Python 2 wrote are a text where they can be a name.
     fn byte_values(&mut self, code: u8) -> Result<PickleValue, Cause> {
         let len = self.len(code)?;
-        let place = BytesLocation::Pickle(self.position());
+        let location = BytesLocation::Pickle(self.position());
         let is_text = matches!(code, b'T' | b'U');
         let most = if is_text { MAX_BYTE_TEXT as u64 } else { MAX_KEY_BYTES };
         let key = if len <= most {
@@ -229,7 +229,7 @@ impl<'s> PickleOps<'s> {
             self.skip(len)?;
             None
         };
-        Ok(PickleValue::Bytes(Rc::new(PickleBytes { key, place, len })))
+        Ok(PickleValue::Bytes(Rc::new(PickleBytes { key, location, len })))
     }
 
     /// A text of protocol 0, which ends with its line; one of Python 2 stands in quotes.

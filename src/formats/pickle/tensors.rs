@@ -115,7 +115,7 @@ impl<'a> TorchTensor<'a> {
             axes().map(|(&len, &stride)| if len == 1 { 0 } else { (stride * item) as i64 });
         let strides = strides.collect();
         let kind = StorageKind::Strided { first: 0, strides, ranges: Vec::new() };
-        let storage = Storage { part: 0, data, kind };
+        let storage = Storage { shard: 0, data, kind };
         Ok(TensorInfo { name: None, dtype, shape, storage, annotated: None })
     }
 }

@@ -11,7 +11,7 @@ use crate::error::Cause;
 pub(crate) struct PickleBytes {
     /// The bytes as characters of Latin-1, if they are few.
     pub(crate) key: Option<Box<str>>,
-    pub(crate) place: BytesLocation,
+    pub(crate) location: BytesLocation,
     pub(crate) len: u64,
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum TextForm {
     Quoted,
 }
 
-/// The characters of a text, as far as they are those of Latin-1 where it is UTF-8.
+/// The characters of a UTF-8 text, up to the first that is not in Latin-1.
 pub(crate) struct Characters<'a> {
     text: &'a mut dyn BufRead,
     left: u64,
@@ -138,14 +138,14 @@ impl Decoded {
         Decoded { bytes: Vec::new(), most, is_full: false }
     }
 
-    /// Decode a text, and say where its bytes are. What is no text of Latin-1 has no place.
+    /// Decode a text, and return the location of its bytes: `Undecoded` for a text that is not Latin-1.
     pub(crate) fn add(
         &mut self,
         text: &mut dyn BufRead,
         len: u64,
         form: TextForm,
     ) -> Result<PickleBytes, Cause> {
-        let nowhere = PickleBytes { key: None, place: BytesLocation::Undecoded, len: 0 };
+        let nowhere = PickleBytes { key: None, location: BytesLocation::Undecoded, len: 0 };
         // the most bytes of a character
         let longest = match form {
             TextForm::Bytes => 1,
@@ -175,7 +175,7 @@ impl Decoded {
         let len = (self.bytes.len() - start) as u64;
         let key = (len <= MAX_KEY_BYTES)
             .then(|| self.bytes[start..].iter().copied().map(char::from).collect());
-        Ok(PickleBytes { key, place: BytesLocation::Decoded(start as u64), len })
+        Ok(PickleBytes { key, location: BytesLocation::Decoded(start as u64), len })
     }
 
     pub(crate) fn into_bytes(mut self) -> Vec<u8> {
@@ -198,9 +198,9 @@ mod tests {
         };
         assert_eq!(add(&mut decoded, "é").len, 1);
         // no character of Latin-1
-        assert_eq!(add(&mut decoded, "aĀ").place, BytesLocation::Undecoded);
+        assert_eq!(add(&mut decoded, "aĀ").location, BytesLocation::Undecoded);
         let bytes = add(&mut decoded, &text);
-        assert_eq!((bytes.place, bytes.len), (BytesLocation::Decoded(1), 256));
+        assert_eq!((bytes.location, bytes.len), (BytesLocation::Decoded(1), 256));
         assert_eq!(decoded.into_bytes()[1..], all);
     }
 }

@@ -1,8 +1,8 @@
 //! What a pickle is made of, as far as tensors can be in it.
 //!
-//! Values that change after they were made, lists, dicts and opaque objects, are kept in one table and
-//! named by their place in it, so that a pickle that puts a list into itself makes no circle of owners.
-//! All others own what is in them, and are nested a bounded number of levels.
+//! Lists, dicts and opaque objects can change after they were made. They are in one table, and other values refer to them
+//! by their index. So a pickle that puts a list into itself makes no cycle of owners. All other values own their items,
+//! and are nested a bounded number of levels.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -32,7 +32,7 @@ pub(crate) enum PickleValue {
     },
     Bytes(Rc<PickleBytes>),
     Tuple(Rc<TupleValue>),
-    /// A list, a dict or an opaque object, by its place in the table.
+    /// A list, a dict or an opaque object, by its index in the table.
     Shared(usize),
     /// A list or a dict that is new: nothing is in it, and nothing else can put something there.
     Empty(SharedKind),
@@ -57,19 +57,19 @@ pub(crate) struct TupleValue {
 }
 
 impl PickleValue {
-    /// Whether a tensor is in it or may come into it, or it is a level by itself, of which only so many are read.
+    /// Whether the value holds a tensor or may get one, or counts as a level of nesting.
     pub(crate) fn has_tensors(&self) -> bool {
         match self {
             PickleValue::Tensor(_) | PickleValue::Unreadable(_) | PickleValue::Array(_) => true,
             PickleValue::Shared(_) | PickleValue::Empty(_) => true,
-            // it may be that of a field of a structure
+            // it may be the dtype of a field of a structure
             PickleValue::ArrayDType(_) => true,
             PickleValue::Tuple(tuple) => tuple.has_tensors,
             _ => false,
         }
     }
 
-    /// The bytes of its own in memory, besides its place among others and what it holds of these.
+    /// The bytes that the value owns in memory, without the enum itself and without shared values in it.
     pub(crate) fn bytes(&self) -> usize {
         /// The counters of owners, and what the allocator adds.
         const OWNED: usize = 24;
@@ -93,20 +93,20 @@ impl PickleValue {
         }
     }
 
-    /// The address, if it may have other owners.
-    fn shared_place(&self) -> Option<*const u8> {
-        fn place<T: ?Sized>(owned: &Rc<T>) -> Option<*const u8> {
+    /// The address of a value that has other owners too; `None` for other values.
+    fn address(&self) -> Option<*const u8> {
+        fn pointer<T: ?Sized>(owned: &Rc<T>) -> Option<*const u8> {
             (Rc::strong_count(owned) > 1).then(|| Rc::as_ptr(owned).cast())
         }
         match self {
-            PickleValue::Text(text) => place(text),
-            PickleValue::Tuple(tuple) => place(tuple),
-            PickleValue::Storage(storage) => place(storage),
-            PickleValue::Tensor(tensor) => place(tensor),
-            PickleValue::Unreadable(error) => place(error),
-            PickleValue::Bytes(bytes) => place(bytes),
-            PickleValue::Array(array) => place(array),
-            PickleValue::ArrayDType(dtype) => place(dtype),
+            PickleValue::Text(text) => pointer(text),
+            PickleValue::Tuple(tuple) => pointer(tuple),
+            PickleValue::Storage(storage) => pointer(storage),
+            PickleValue::Tensor(tensor) => pointer(tensor),
+            PickleValue::Unreadable(error) => pointer(error),
+            PickleValue::Bytes(bytes) => pointer(bytes),
+            PickleValue::Array(array) => pointer(array),
+            PickleValue::ArrayDType(dtype) => pointer(dtype),
             _ => None,
         }
     }
@@ -200,7 +200,7 @@ impl ValueWeight {
                 levels.pop();
                 continue;
             };
-            if value.shared_place().is_some_and(|place| !self.seen.insert(place)) {
+            if value.address().is_some_and(|address| !self.seen.insert(address)) {
                 continue;
             }
             if !self.add(value.bytes()) {

@@ -503,7 +503,7 @@ mod tests {
         bytes[..8].copy_from_slice(&MAX_HEADER.to_le_bytes());
         assert_eq!(
             read(&mut bytes.as_slice()).unwrap_err().to_string(),
-            "the file is cut short inside its header: 100000008 bytes are needed, it has 10"
+            "the file is cut short inside its header: 100000008 bytes are needed, the file has 10"
         );
         assert!(read(&mut &bytes[..8]).unwrap_err().to_string().contains("it has 8"));
         assert_eq!(

@@ -69,13 +69,13 @@ impl ShardIndex {
         }
         let mut order: Vec<u32> = (0..files.len() as u32).collect();
         order.sort_unstable_by(|&one, &other| files[one as usize].cmp(&files[other as usize]));
-        let mut place = vec![0; files.len()];
+        let mut new_number = vec![0; files.len()];
         for (to, &from) in (0u32..).zip(&order) {
-            place[from as usize] = to;
+            new_number[from as usize] = to;
         }
         files.sort_unstable();
         for file in &mut listed.files {
-            *file = place[*file as usize];
+            *file = new_number[*file as usize];
         }
         Ok(ShardIndex { metadata: metadata.unwrap_or_default(), files, listed, sorted })
     }

@@ -18,8 +18,8 @@ use crate::formats::open::read_header;
 use crate::formats::shards::{self, MAX_INDEX, ShardsError};
 use crate::formats::{Foreign, NotRead, first_bytes, npz, safetensors, torch};
 use crate::input::{
-    Absent, Bytes, Checkpoint, Container, Contents, Format, Input, Location, OpenOptions, PartFile,
-    RecognisedFile, SelectFault, ShardIndex, Unreadable, UseOfIndex, find, folder_of,
+    Absent, Bytes, Checkpoint, Container, Contents, Format, Input, Location, OpenOptions,
+    RecognisedFile, SelectFault, ShardFile, ShardIndex, Unreadable, UseOfIndex, find, folder_of,
 };
 use crate::source::remote::{self, RemoteError};
 use crate::source::{Advice, ConcatSource, FileOpener, IoMode, OpenError, Opened, Reader, Source};
@@ -139,7 +139,7 @@ struct OpenShards {
     unreadable: Vec<Unreadable>,
     opaque: BTreeSet<String>,
     metadata: Vec<BTreeMap<String, String>>,
-    parts: Vec<PartFile>,
+    shards: Vec<ShardFile>,
     format: &'static Format,
     /// For each tensor of the index, whether it was found.
     found: Vec<bool>,
@@ -174,7 +174,7 @@ struct MisplacedTensor {
 
 impl OpenShards {
     fn new(index: &ShardIndex, files: &BTreeSet<usize>) -> OpenShards {
-        let part = |name: &String| PartFile { name: name.clone(), start: 0 };
+        let shard = |name: &String| ShardFile { name: name.clone(), start: 0 };
         OpenShards {
             files: files.clone(),
             joined: ConcatSource::default(),
@@ -182,7 +182,7 @@ impl OpenShards {
             unreadable: Vec::new(),
             opaque: BTreeSet::new(),
             metadata: vec![BTreeMap::new(); index.files.len()],
-            parts: index.files.iter().map(part).collect(),
+            shards: index.files.iter().map(shard).collect(),
             format: &FORMAT,
             found: vec![false; index.tensors().len()],
             faults: BTreeMap::new(),
@@ -245,7 +245,7 @@ impl OpenShards {
 
     /// The name of the shard that a tensor was found in.
     fn file(&self, tensor: usize) -> String {
-        self.parts[self.tensors.at(tensor).part()].name.clone()
+        self.shards[self.tensors.at(tensor).shard()].name.clone()
     }
 
     fn push(&mut self, number: usize, shard: Input, index: &ShardIndex) -> Result<(), Error> {
@@ -254,7 +254,7 @@ impl OpenShards {
         let base = self.joined.push(index.files[number].clone(), source)?;
         self.tensors.extend(contents.tensors.iter().map(|tensor| tensor.placed(number, base)));
         self.metadata[number] = contents.metadata.texts;
-        self.parts[number].start = base;
+        self.shards[number].start = base;
         for member in container.unreadable {
             if let Some(listed) = index.number_of(&member.name) {
                 self.found[listed] = true;
@@ -371,13 +371,13 @@ impl OpenShards {
         let metadata = self.metadata;
         let checkpoint = Checkpoint { name, index, metadata, listed, is_folder, missing };
         let absent = self.faults.into_iter().map(|(number, error)| {
-            let file = self.parts[number].name.clone();
+            let file = self.shards[number].name.clone();
             Absent { number, file, reason: error.cause.to_string() }
         });
         let container = Container {
             checkpoint: Some(Box::new(checkpoint)),
             absent: absent.collect(),
-            parts: self.parts,
+            shards: self.shards,
             unreadable: self.unreadable,
             opaque: self.opaque.into_iter().collect(),
             ..Container::default()
@@ -519,7 +519,7 @@ pub enum ShardsFault {
     NoFolder,
     #[error("a shard must be a .safetensors or a file of torch.save")]
     NoShard,
-    #[error("the shard is outside of the folder of its index")]
+    #[error("the shard is outside the folder of its index")]
     Outside,
 }
 

@@ -73,23 +73,23 @@ struct Shard {
     tensors: Range<usize>,
     bytes: u64,
     /// The input file of the tensors, where tensors stay in their files.
-    part: usize,
+    input_shard: usize,
 }
 
 /// Divide the tensors into shards: by size, or by their input file. Tensors are ordered by input file then.
 fn shards_of(tensors: &Entries, size: Option<u64>) -> Result<Vec<Shard>, LayoutFault> {
     let mut shards: Vec<Shard> = Vec::new();
-    for (number, OutputTensor { bytes, part, .. }) in tensors.iter().enumerate() {
+    for (number, OutputTensor { bytes, shard: input_shard, .. }) in tensors.iter().enumerate() {
         let fits = |shard: &&mut Shard| match size {
             Some(size) => shard.bytes.saturating_add(bytes) <= size,
-            None => shard.part == part,
+            None => shard.input_shard == input_shard,
         };
         match shards.last_mut().filter(fits) {
             Some(shard) => {
                 shard.tensors.end = number + 1;
                 shard.bytes = shard.bytes.checked_add(bytes).ok_or(LayoutFault::TooLarge)?;
             }
-            None => shards.push(Shard { tensors: number..number + 1, bytes, part }),
+            None => shards.push(Shard { tensors: number..number + 1, bytes, input_shard }),
         }
     }
     Ok(shards)
@@ -104,11 +104,11 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn OutputLayout>, Cause> {
     let shards = shards_of(tensors, size)?;
     let mut files = Vec::with_capacity(shards.len());
     let mut end = 0u64;
-    for (number, Shard { tensors: range, bytes, part }) in shards.iter().enumerate() {
+    for (number, Shard { tensors: range, bytes, input_shard }) in shards.iter().enumerate() {
         let (name, metadata) = match original {
             Some(original) => {
-                let metadata = request.change.of(&original.metadata[*part]);
-                (of_safetensors(&original.index.files[*part]), metadata)
+                let metadata = request.change.of(&original.metadata[*input_shard]);
+                (of_safetensors(&original.index.files[*input_shard]), metadata)
             }
             None if is_one => (ONE.to_owned(), request.change.of(&request.metadata.texts)),
             None => {

@@ -1,21 +1,21 @@
-//! PyTorch's `.pt`: the zip archive that torch.save writes since version 1.6, and what it wrote before.
+//! PyTorch's `.pt`: the zip archive that torch.save writes since version 1.6, and the older format.
 //!
 //! ```text
 //! model/data.pkl │ model/byteorder │ model/data/0 │ model/data/1 │ ...
 //! ```
 //!
-//! `data.pkl` is a [pickle](super::pickle) of the object that was saved; the members below `data` are storages, bytes
-//! that tensors are views of.
+//! `data.pkl` is a [pickle](super::pickle) of the saved object. The members below `data` are storages: bytes that
+//! tensors are views of.
 //!
-//! Before 1.6 torch.save wrote, and writes today where it is asked to, pickles one after the other, and behind them the
-//! storages:
+//! A file in the older format has several pickles, and after them the storages. torch.save still writes it with
+//! `_use_new_zipfile_serialization=False`:
 //!
 //! ```text
 //! magic number │ version │ system │ object │ keys of the storages │ count, bytes │ count, bytes │ ...
 //! ```
 //!
-//! A storage has the number of its elements, of 8 bytes, in front of it; the bytes of an element stand in the object,
-//! at the places where the storage is named. All numbers are little-endian, on every machine.
+//! Before each storage stands the number of its elements, in 8 bytes. The pickle of the object says how many bytes an
+//! element of each storage has. All numbers are little-endian, on every machine.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -44,7 +44,7 @@ pub(crate) use distributed::{FORMAT as DISTRIBUTED, METADATA};
 pub(crate) use open::{FORMAT, open};
 pub(crate) use output::OUTPUT;
 
-/// The name of the pickle, and of the byte order, behind that of the folder.
+/// The names of two members in the folder of an archive: the pickle, and the byte order.
 const PICKLE: &str = "data.pkl";
 const BYTE_ORDER: &str = "byteorder";
 
@@ -56,7 +56,7 @@ const SCRIPT: &str = "constants.pkl";
 pub struct TorchFolder(String);
 
 impl TorchFolder {
-    /// The folder with a pickle in it; empty where that lies in none.
+    /// Find the folder that holds the pickle; empty if the pickle is at the top of the archive.
     pub fn find(members: &Members) -> Option<TorchFolder> {
         let folder = |name: &str| {
             let folder = name.strip_suffix(PICKLE)?;
@@ -67,7 +67,7 @@ impl TorchFolder {
         members.iter().find_map(|member| folder(member.name))
     }
 
-    /// Whether it is one of TorchScript, which is a program.
+    /// Whether the folder is a TorchScript program.
     pub fn is_script(&self, members: &Members) -> bool {
         let script = self.0.clone() + SCRIPT;
         members.iter().any(|member| member.name == script)
@@ -87,7 +87,7 @@ impl TorchFolder {
     }
 }
 
-/// The byte order of the storages, by the text of its member.
+/// Parse the member that names the byte order of the storages.
 pub fn byte_order(text: &[u8]) -> Result<Endian, TorchError> {
     match text {
         b"little" => Ok(Endian::Little),
@@ -126,7 +126,7 @@ fn of_torch(cause: Cause) -> Cause {
     }
 }
 
-/// The number that an old file begins with, 0x1950a86a20f9469cfc6c, as a pickle without its protocol.
+/// The magic number of an old file, 0x1950a86a20f9469cfc6c, as a pickle without its first two bytes (the protocol).
 const OLD_MAGIC: &[u8] = b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
 
 /// The bytes before the magic number from protocol 4 on: an opcode and the length of the rest.
@@ -135,7 +135,7 @@ const OLD_FRAME: &[u8] = b"\x95\x0d\0\0\0\0\0\0\0";
 /// The only version of the old format.
 const OLD_VERSION: i64 = 1001;
 
-/// Whether a file that begins with these bytes, few or many, may be one of an old torch.save.
+/// Whether a file that begins with `first`, which may be short, can be in the older format of torch.save.
 pub(crate) fn begins_old(first: &[u8]) -> bool {
     let [0x80, 2..=5, rest @ ..] = first else { return false };
     let as_far = |whole: &[u8]| {
@@ -145,7 +145,7 @@ pub(crate) fn begins_old(first: &[u8]) -> bool {
     as_far(OLD_MAGIC) || as_far(OLD_FRAME)
 }
 
-/// Read a file of an old torch.save.
+/// Read a file in the older format of torch.save.
 pub fn read_old(
     source: &dyn Source,
     decode: &mut dyn FnMut(Vec<u8>) -> Result<StorageRange, Cause>,
@@ -171,16 +171,16 @@ pub fn read_old(
     let run = |ops: &mut PickleOps<'_>| machine.run(ops);
     let (mut made, keys) = reading(source, object, run)?;
     let (keys, storages) = reading(source, keys, texts)?;
-    let places = places(source, &keys, &mut made, storages)?;
-    let file = |bytes| StorageRange { part: 0, bytes };
+    let ranges = storage_ranges(source, &keys, &mut made, storages)?;
+    let file = |bytes| StorageRange { shard: 0, bytes };
     contents(made, Vec::new(), Endian::Little, &mut |stored| match stored {
-        StoredBytes::Storage(key) => Ok(places.get(key).cloned().map(file)),
+        StoredBytes::Storage(key) => Ok(ranges.get(key).cloned().map(file)),
         StoredBytes::Pickle => Ok(Some(file(0..source.len()))),
         StoredBytes::Decoded(bytes) => decode(bytes).map(Some),
     })
 }
 
-/// Read a pickle that begins there, and say where it ends.
+/// Read the pickle that begins at `start`; return what `read` makes of it, and the position of its end.
 fn reading<T>(
     source: &dyn Source,
     start: u64,
@@ -191,7 +191,7 @@ fn reading<T>(
     Ok((read, ops.position()))
 }
 
-/// The last plain value of a pickle.
+/// The last plain value that a pickle pushes, and the position of the pickle's end.
 fn last_value(source: &dyn Source, start: u64) -> Result<(Option<PickleValue>, u64), Cause> {
     reading(source, start, |ops| {
         let mut last = None;
@@ -216,15 +216,15 @@ fn texts(ops: &mut PickleOps<'_>) -> Result<Vec<Rc<str>>, Cause> {
     }
 }
 
-/// The ranges of the storages with these keys, the first of which begins at `start`. Storages after
-/// one of unknown length cannot be found.
-fn places(
+/// The byte ranges of the storages with these keys. The first storage begins at `start`. After a storage of unknown
+/// length no other storage can be found.
+fn storage_ranges(
     source: &dyn Source,
     keys: &[Rc<str>],
     made: &mut Made,
     start: u64,
 ) -> Result<HashMap<Rc<str>, Range<u64>>, Cause> {
-    let mut places = HashMap::new();
+    let mut ranges = HashMap::new();
     let mut at = start;
     for key in keys {
         let Some(Some(item)) = made.storages.remove(key) else { break };
@@ -234,13 +234,13 @@ fn places(
             _ => error.into(),
         })?;
         let len = u64::from_le_bytes(count).checked_mul(item);
-        let place = len.and_then(|len| Some(at + 8..(at + 8).checked_add(len)?));
-        let place = place.filter(|place| place.end <= source.len());
-        let place = place.ok_or(TorchError::Storages(SHORT))?;
-        at = place.end;
-        places.insert(Rc::clone(key), place);
+        let range = len.and_then(|len| Some(at + 8..(at + 8).checked_add(len)?));
+        let range = range.filter(|range| range.end <= source.len());
+        let range = range.ok_or(TorchError::Storages(SHORT))?;
+        at = range.end;
+        ranges.insert(Rc::clone(key), range);
     }
-    Ok(places)
+    Ok(ranges)
 }
 
 const SHORT: &str = "the file ends too early";

@@ -1,8 +1,7 @@
-//! PyTorch's `.pt` as one input: tensors are views of the storages in the archive, or of those behind the
+//! PyTorch's `.pt` as one input. Tensors are views of storages: members of the archive, or byte ranges after the
 //! pickles of an old file.
 //!
-//! The CRC-32s of the members are not compared, nor those of their local headers: torch.save may be told to leave
-//! them out, and torch.load does not look at them.
+//! The CRC-32s of members are not compared: torch.save can be told to leave them out, and torch.load ignores them.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -18,7 +17,7 @@ use crate::formats::torch::{self, TorchError, TorchFolder, of_torch};
 use crate::input::{Format, Input, Location, RecognisedFile, seekable};
 use crate::source::{Advice, Reader};
 
-/// The longest text that says a byte order, in bytes; one that is longer says none.
+/// How many bytes of the member `byteorder` are read. A longer text is no byte order.
 const BYTE_ORDER: u64 = 100;
 
 /// Read the object in the folder of an archive, and find its tensors.
@@ -29,7 +28,7 @@ pub(crate) fn open(
     members: &Members,
 ) -> Result<Input, Error> {
     let by_name = MembersByName::new(members);
-    // without these nothing is known of the tensors
+    // without this member nothing is known of the tensors
     let needed = |name: &str| match by_name.find(name) {
         Some(member) => match member.refusal() {
             Some(error) => Err(Cause::from(error)),
@@ -39,7 +38,7 @@ pub(crate) fn open(
     };
     let endian = match needed(&folder.byte_order())? {
         Some(member) => byte_order(&archive, &member)?,
-        // older versions were written on little-endian machines, or torch.load takes them as such
+        // old archives do not say it: torch.load takes them as little-endian
         None => Endian::Little,
     };
     let member = needed(&folder.pickle())?.ok_or(FormatError::Unrecognised)?;
@@ -47,15 +46,15 @@ pub(crate) fn open(
     if source.request_gap().is_some() {
         source.advise(range.clone(), Advice::Sequential);
     }
-    // of those that are stored nothing need be known
+    // the starts of deflated members; a stored member is found by its offset in the archive
     let mut inflated: HashMap<&str, MemberStart> = HashMap::new();
-    let mut place = |stored: StoredBytes<'_>| {
+    let mut locate = |stored: StoredBytes<'_>| {
         let member = match stored {
             StoredBytes::Storage(key) => by_name.find(&folder.storage(key)),
             StoredBytes::Pickle if member.deflated => by_name.find(member.name),
-            // it is read where it lies
+            // a pickle that is not deflated is read from the archive itself
             StoredBytes::Pickle => {
-                return Ok(Some(StorageRange { part: 0, bytes: 0..member.data.end }));
+                return Ok(Some(StorageRange { shard: 0, bytes: 0..member.data.end }));
             }
             StoredBytes::Decoded(bytes) => return archive.place_decoded(bytes).map(Some),
         };
@@ -63,28 +62,27 @@ pub(crate) fn open(
         if let Some(error) = member.refusal() {
             return Err(error.into());
         }
-        let MemberStart { part, start } = match inflated.get(member.name) {
-            Some(place) => *place,
+        let MemberStart { shard, start } = match inflated.get(member.name) {
+            Some(start) => *start,
             None => {
                 let range = member.deflated.then(|| archive.range(&member));
-                let placed = archive.place(&member, range.as_ref());
-                let place = placed.map_err(io::Error::from)?;
+                let start = archive.locate(&member, range.as_ref()).map_err(io::Error::from)?;
                 if member.deflated {
-                    inflated.insert(member.name, place);
+                    inflated.insert(member.name, start);
                 }
-                place
+                start
             }
         };
-        Ok(Some(StorageRange { part, bytes: start..start + member.len }))
+        Ok(Some(StorageRange { shard, bytes: start..start + member.len }))
     };
     let pickle = Pickle { endian, ..Pickle::new(source.as_ref(), range) };
-    let found = pickle.read(&mut place).map_err(of_torch)?;
+    let found = pickle.read(&mut locate).map_err(of_torch)?;
     Ok(input_of(&FORMAT, found, TorchError::from, |contents| {
         archive.into_input(location, contents)
     }))
 }
 
-/// The members of an archive, found by their names. There may be a million.
+/// The members of an archive, sorted by name: an archive may have a million.
 struct MembersByName<'a> {
     members: &'a Members,
     order: Vec<usize>,
@@ -107,7 +105,7 @@ impl<'a> MembersByName<'a> {
     }
 }
 
-/// PyTorch's `.pt`: what torch.save wrote before version 1.6 is recognised as it, later ones as archives.
+/// PyTorch's `.pt` in the older format. The newer format is recognised as a zip archive.
 pub(crate) static FORMAT: Format = Format::new("pytorch", torch::begins_old, open_old);
 
 fn open_old(file: RecognisedFile<'_>) -> Result<Input, Error> {
@@ -117,7 +115,7 @@ fn open_old(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let found = torch::read_old(bytes.as_ref(), &mut |decoded| archive.place_decoded(decoded));
     bytes.verify()?;
     let found = match found.map_err(of_torch) {
-        // it begins as one, and is another pickle
+        // the file begins like an old `.pt`, and is some other pickle
         Err(cause) if matches!(cause.downcast_ref(), Some(FormatError::Unrecognised)) => {
             return pickle::open_all(location, bytes, options);
         }

@@ -4,7 +4,7 @@
 //! archive/data.pkl │ archive/byteorder │ archive/version │ archive/data/0 │ archive/data/1 │ ...
 //! ```
 //!
-//! The pickle is one that torch.load reads with `weights_only=True`. Every tensor has a storage of its own.
+//! torch.load reads the pickle with `weights_only=True`. Every tensor has a storage of its own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,10 +34,10 @@ pub(crate) static OUTPUT: OutputFormat = OutputFormat {
 /// The version of the archive that torch.save writes.
 const VERSION: &[u8] = b"3\n";
 
-/// How many entries of the dict are set at a time, as Python's pickler does it.
+/// How many entries of the dict one opcode sets, as in Python's pickler.
 const BATCH: usize = 1000;
 
-/// PyTorch has no floats of which several share a byte, and only the byte order of the machine.
+/// The dtype in a `.pt`. PyTorch has no floats smaller than a byte, and only one byte order in a file.
 fn stored_dtype(dtype: &DType) -> Option<DType> {
     match dtype {
         DType::Scalar(scalar, _) if scalar.bits().is_multiple_of(8) => {
@@ -74,7 +74,7 @@ fn lay_out(request: &Request<'_>) -> Result<Box<dyn OutputLayout>, Cause> {
 /// A pickle of protocol 2 that makes a dict of tensors.
 struct Pickle {
     bytes: Vec<u8>,
-    /// The opcodes that are written once, and their numbers in the memo.
+    /// Opcodes that were written, each with the memo number of the object that they push.
     memo: HashMap<Vec<u8>, u8>,
     len: usize,
 }
@@ -84,7 +84,7 @@ impl Pickle {
         Pickle { bytes: b"\x80\x02}".to_vec(), memo: HashMap::new(), len: 0 }
     }
 
-    /// Set the entry of a tensor, whose storage has this number.
+    /// Write the dict entry of a tensor, whose storage has number `number`.
     fn set(&mut self, number: usize, tensor: &OutputTensor) -> Result<(), LayoutFault> {
         let DType::Scalar(scalar, _) = tensor.dtype else { return Ok(()) };
         if self.len.is_multiple_of(BATCH) {
@@ -92,7 +92,7 @@ impl Pickle {
         }
         self.len += 1;
         self.bytes.extend(text(&tensor.name)?);
-        // storages of newer types are bytes
+        // newer dtypes have no storage class: their storages hold bytes
         let class = STORAGES.iter().find(|(_, known)| *known == scalar).map(|(class, _)| *class);
         let version = if class.is_some() { "_rebuild_tensor_v2" } else { "_rebuild_tensor_v3" };
         self.once(global("torch._utils", version));
@@ -111,7 +111,7 @@ impl Pickle {
         self.number(0);
         self.tuple(&tensor.shape);
         self.tuple(&strides(&tensor.shape));
-        // it needs no gradient, and has no hooks
+        // the tensor needs no gradient, and has no hooks
         self.bytes.push(b'\x89');
         self.once(global("collections", "OrderedDict"));
         self.bytes.extend(b")R");
@@ -128,12 +128,12 @@ impl Pickle {
         self.bytes
     }
 
-    /// Write opcodes that push an object, or what takes that from the memo.
+    /// Write opcodes that push an object; if they were written before, push the object from the memo instead.
     fn once(&mut self, opcodes: Vec<u8>) {
         match self.memo.get(&opcodes) {
             Some(&at) => self.bytes.extend([b'h', at]),
             None => {
-                // there are fewer than 256: functions, and a class or a name for each dtype
+                // there are fewer than 256 such objects: functions, and a class or a name for each dtype
                 let at = self.memo.len() as u8;
                 self.bytes.extend(&opcodes);
                 self.bytes.extend([b'q', at]);
@@ -148,7 +148,7 @@ impl Pickle {
             0..0x100 => (b"K", 1),
             0x100..0x1_0000 => (b"M", 2),
             0x1_0000..0x8000_0000 => (b"J", 4),
-            // below 2^63, and so without a sign
+            // 8 bytes are enough: the number is below 2^63
             _ => (b"\x8a\x08", 8),
         };
         self.bytes.extend(opcode);

@@ -102,9 +102,11 @@ mod with {
     /// Refuse a name that is not a path of nodes, or lies inside another array.
     fn check_name(name: &str, names: &BTreeSet<&str>) -> Result<(), LayoutFault> {
         let part = |part: &str| match part {
-            "" => Some("a part of its path is empty"),
-            _ if part.bytes().all(|byte| byte == b'.') => Some("a part of its path is all dots"),
-            _ if part.starts_with("__") => Some("a part of its path begins with __"),
+            "" => Some("a component of its path is empty"),
+            _ if part.bytes().all(|byte| byte == b'.') => {
+                Some("a component of its path is all dots")
+            }
+            _ if part.starts_with("__") => Some("a component of its path begins with __"),
             _ if MARKS.contains(&part) => Some("metadata have this name"),
             _ if part.len() > 255 || part.contains('\0') => Some("no file can have it"),
             _ => None,

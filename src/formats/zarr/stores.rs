@@ -144,11 +144,11 @@ impl StoredValue for ValueInZip<'_> {
     fn read(&self, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
         let len = range.end - range.start;
         match self.value {
-            ZipValue::Stored { range: place, crc } => {
+            ZipValue::Stored { range: stored, crc } => {
                 let mut bytes = vec![0; len as usize];
-                let is_whole = len == place.end - place.start;
-                let place = place.start + range.start..place.start + range.start + len;
-                self.bytes.read(place, &mut Vec::new(), &mut bytes)?;
+                let is_whole = len == stored.end - stored.start;
+                let wanted = stored.start + range.start..stored.start + range.start + len;
+                self.bytes.read(wanted, &mut Vec::new(), &mut bytes)?;
                 let found = PiecesCrc::default();
                 if is_whole {
                     found.add(&bytes, 0);

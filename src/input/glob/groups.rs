@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use super::{CarryError, Pattern, Target, is_special};
+use super::{CarryError, NameTemplate, Pattern, is_special};
 use crate::error::Fault;
 use crate::tensor::shortened;
 
@@ -18,16 +18,16 @@ const MOST_TEXTS: usize = 20;
 pub(crate) struct Grouping<'p> {
     text: &'p str,
     members: Pattern<'p>,
-    whole: Target,
+    whole: NameTemplate,
     /// The numbers of the pieces that only members' names have.
-    places: Vec<usize>,
+    key_pieces: Vec<usize>,
 }
 
 /// The pattern of wholes' names, and the names of the parts that each whole is cut into.
 pub struct PartNaming<'p> {
     pub(crate) text: &'p str,
     wholes: Pattern<'p>,
-    parts: Target,
+    parts: NameTemplate,
     /// The texts that name the parts; if empty, numbers do.
     texts: Vec<String>,
 }
@@ -35,7 +35,7 @@ pub struct PartNaming<'p> {
 /// Groups of names, all of the same size, as numbers among the names searched.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Groups {
-    /// The members of the group with the first name, in their order, then those of the next.
+    /// The members of each group, in order; the groups are in the order of their first names.
     pub(crate) members: Vec<u32>,
     pub(crate) size: usize,
 }
@@ -100,15 +100,15 @@ enum PieceValues {
 impl PieceValues {
     fn at(&self, rank: usize) -> Option<u64> {
         match self {
-            PieceValues::Count(count) => Some(rank as u64).filter(|place| place < count),
+            PieceValues::Count(count) => Some(rank as u64).filter(|number| number < count),
             PieceValues::Numbers(numbers) => numbers.get(rank).copied(),
         }
     }
 
-    fn has(&self, place: u64) -> bool {
+    fn has(&self, number: u64) -> bool {
         match self {
-            PieceValues::Count(count) => place < *count,
-            PieceValues::Numbers(numbers) => numbers.binary_search(&place).is_ok(),
+            PieceValues::Count(count) => number < *count,
+            PieceValues::Numbers(numbers) => numbers.binary_search(&number).is_ok(),
         }
     }
 }
@@ -117,7 +117,7 @@ impl PieceValues {
 struct Member<'n> {
     group: u32,
     name: &'n str,
-    place: &'n [u64],
+    key: &'n [u64],
 }
 
 impl<'p> Grouping<'p> {
@@ -127,12 +127,13 @@ impl<'p> Grouping<'p> {
         let members = Pattern::carrying(text).map_err(CarryError::Pattern).map_err(unfit)?;
         let whole = members.target(into, false).map_err(unfit)?;
         let all = 0..members.pieces.len();
-        let places: Vec<usize> = all.filter(|&piece| !whole.carries(piece)).collect();
-        if places.is_empty() {
-            let reason = "PATTERN has no piece to join along: one that is not in NAME";
+        let key_pieces: Vec<usize> = all.filter(|&piece| !whole.carries(piece)).collect();
+        if key_pieces.is_empty() {
+            let reason =
+                "PATTERN needs a piece that is not in NAME: tensors are joined along that piece";
             return Err(GroupFault::names(text, into, reason.to_owned(), None));
         }
-        Ok(Grouping { text, members, whole, places })
+        Ok(Grouping { text, members, whole, key_pieces })
     }
 
     pub(crate) fn is_match(&self, name: &str) -> bool {
@@ -146,39 +147,39 @@ impl<'p> Grouping<'p> {
 
     /// The groups of the names that match the pattern, in the order of their first members.
     pub(crate) fn find(&self, names: &[&str]) -> Result<Groups, GroupFault> {
-        let mut keys: HashMap<Vec<&str>, u32> = HashMap::new();
+        let mut groups: HashMap<Vec<&str>, u32> = HashMap::new();
         let mut found = Vec::new();
         // the keys of the found names, one after the other
-        let mut places: Vec<u64> = Vec::new();
+        let mut keys: Vec<u64> = Vec::new();
         for (number, name) in names.iter().enumerate() {
             let Some(spans) = self.members.spans(name) else { continue };
             let text = |piece: usize| name.get(spans[piece].clone()).unwrap_or_default();
-            let carried = (0..spans.len()).filter(|piece| !self.places.contains(piece));
-            let next = keys.len() as u32;
-            let group = *keys.entry(carried.map(text).collect()).or_insert(next);
-            for &piece in &self.places {
-                let place = self.place(piece, text(piece));
-                places.push(place.ok_or_else(|| self.no_number(piece, name, text(piece), names))?);
+            let carried = (0..spans.len()).filter(|piece| !self.key_pieces.contains(piece));
+            let next = groups.len() as u32;
+            let group = *groups.entry(carried.map(text).collect()).or_insert(next);
+            for &piece in &self.key_pieces {
+                let value = self.key_value(piece, text(piece));
+                keys.push(value.ok_or_else(|| self.no_number(piece, name, text(piece), names))?);
             }
             found.push(GroupedName { group, number: number as u32, at: found.len() as u32 });
         }
-        drop(keys);
-        let place = |found: &GroupedName| self.place_of(&places, found);
+        drop(groups);
+        let key = |found: &GroupedName| self.key_of(&keys, found);
         found.sort_unstable_by(|one, other| {
-            one.group.cmp(&other.group).then_with(|| place(one).cmp(place(other)))
+            one.group.cmp(&other.group).then_with(|| key(one).cmp(key(other)))
         });
-        let size = self.check(names, &found, &places)?;
+        let size = self.check(names, &found, &keys)?;
         Ok(Groups { members: found.iter().map(|found| found.number).collect(), size })
     }
 
     /// The key of a found name, in the list of all keys.
-    fn place_of<'s>(&self, places: &'s [u64], found: &GroupedName) -> &'s [u64] {
-        let width = self.places.len();
-        &places[found.at as usize * width..][..width]
+    fn key_of<'s>(&self, keys: &'s [u64], found: &GroupedName) -> &'s [u64] {
+        let width = self.key_pieces.len();
+        &keys[found.at as usize * width..][..width]
     }
 
     /// The value of a text in a key, for a piece.
-    fn place(&self, piece: usize, text: &str) -> Option<u64> {
+    fn key_value(&self, piece: usize, text: &str) -> Option<u64> {
         let texts = &self.members.pieces[piece].texts;
         if !texts.is_empty() {
             return texts.iter().position(|listed| listed == text).map(|at| at as u64);
@@ -213,16 +214,16 @@ impl<'p> Grouping<'p> {
         &self,
         names: &[&str],
         found: &[GroupedName],
-        places: &[u64],
+        keys: &[u64],
     ) -> Result<usize, GroupFault> {
         let found = found.iter().map(|it| (it.group, names[it.number as usize], it));
         let found =
-            found.map(|(group, name, it)| Member { group, name, place: self.place_of(places, it) });
+            found.map(|(group, name, it)| Member { group, name, key: self.key_of(keys, it) });
         let found: Vec<Member<'_>> = found.collect();
         let mut groups = found.chunk_by(|one, other| one.group == other.group);
         let Some(first) = groups.next() else { return Ok(0) };
-        let all = self.places.iter().enumerate().map(|(at, &piece)| {
-            let own = first.iter().map(|member| member.place[at]);
+        let all = self.key_pieces.iter().enumerate().map(|(at, &piece)| {
+            let own = first.iter().map(|member| member.key[at]);
             let piece = &self.members.pieces[piece];
             match piece.texts.len() {
                 0 if piece.is_of_any_number() => {
@@ -250,37 +251,37 @@ impl<'p> Grouping<'p> {
         all: &[PieceValues],
     ) -> Result<(), GroupFault> {
         let mut ranks = vec![0; all.len()];
-        let mut expected = places_at(&ranks, all);
-        for (at, Member { name, place, .. }) in group.iter().enumerate() {
+        let mut expected = key_at(&ranks, all);
+        for (at, Member { name, key, .. }) in group.iter().enumerate() {
             let name = (*name).to_owned();
             let before = at.checked_sub(1).map(|before| &group[before]);
-            if let Some(other) = before.filter(|before| before.place == *place) {
+            if let Some(other) = before.filter(|before| before.key == *key) {
                 return Err(GroupFault::Twice { name, other: other.name.to_owned() });
             }
-            let is_extra = place.iter().zip(all).any(|(place, all)| !all.has(*place));
+            let is_extra = key.iter().zip(all).any(|(value, all)| !all.has(*value));
             if let Some(first) = first.filter(|_| is_extra) {
-                return Err(GroupFault::Extra { name, like: self.sibling(first[0].name, place) });
+                return Err(GroupFault::Extra { name, like: self.sibling(first[0].name, key) });
             }
-            if expected.as_deref() != Some(*place) {
+            if expected.as_deref() != Some(*key) {
                 break;
             }
             expected = next(&mut ranks, all);
         }
         let Some(expected) = expected else { return Ok(()) };
-        let like = first.and_then(|first| first.iter().find(|it| it.place == expected));
+        let like = first.and_then(|first| first.iter().find(|it| it.key == expected));
         let like = like.map(|member| member.name.to_owned());
         Err(GroupFault::Missing { name: self.sibling(group[0].name, &expected), like })
     }
 
     /// The name of the member of the same group with this key.
-    fn sibling(&self, name: &str, place: &[u64]) -> String {
+    fn sibling(&self, name: &str, key: &[u64]) -> String {
         let spans = self.members.spans(name).unwrap_or_default();
         let mut sibling = name.to_owned();
-        for (&piece, &place) in self.places.iter().zip(place).rev() {
+        for (&piece, &value) in self.key_pieces.iter().zip(key).rev() {
             let Some(span) = spans.get(piece).cloned() else { continue };
             let digits = if name[span.clone()].starts_with('0') { span.len() } else { 1 };
-            let text = self.members.pieces[piece].texts.get(place as usize);
-            let text = text.cloned().unwrap_or_else(|| format!("{place:0digits$}"));
+            let text = self.members.pieces[piece].texts.get(value as usize);
+            let text = text.cloned().unwrap_or_else(|| format!("{value:0digits$}"));
             sibling.replace_range(span, &text);
         }
         sibling
@@ -325,16 +326,16 @@ impl GroupFault {
 }
 
 /// The key at these ranks among the values of each piece.
-fn places_at(ranks: &[usize], all: &[PieceValues]) -> Option<Vec<u64>> {
+fn key_at(ranks: &[usize], all: &[PieceValues]) -> Option<Vec<u64>> {
     ranks.iter().zip(all).map(|(&rank, all)| all.at(rank)).collect()
 }
 
 /// Step to the next key after these ranks, and return it.
 fn next(ranks: &mut [usize], all: &[PieceValues]) -> Option<Vec<u64>> {
-    for (at, places) in all.iter().enumerate().rev() {
+    for (at, values) in all.iter().enumerate().rev() {
         ranks[at] += 1;
-        if places.at(ranks[at]).is_some() {
-            return places_at(ranks, all);
+        if values.at(ranks[at]).is_some() {
+            return key_at(ranks, all);
         }
         ranks[at] = 0;
     }
@@ -440,7 +441,7 @@ mod tests {
         assert_eq!(says("h.{l}.{p}", "h.{m}"), "PATTERN has no {m}");
         assert_eq!(says("*.{p}", "h"), "PATTERN and NAME must have the same number of '*'");
         assert_eq!(says("{", "h"), "a '{' without a '}'");
-        let none = "PATTERN has no piece to join along: one that is not in NAME";
+        let none = "PATTERN needs a piece that is not in NAME: tensors are joined along that piece";
         assert_eq!(says("h.{l}", "{l}"), none);
         assert_eq!(says("h", "h"), none);
     }
@@ -457,7 +458,7 @@ mod tests {
         assert_eq!(name("qkv", "{p:a\\,b,c}", "qkv", 0), named(Some(2), "a,b"));
         assert_eq!(name("qkv", "{p}", "q", 0), Ok((None, None)));
         let says = |pattern: &str, into: &str| name(pattern, into, "", 0).unwrap_err();
-        let none = "NAME has no piece for the parts: one that is not in PATTERN";
+        let none = "NAME needs a piece that is not in PATTERN: it names the parts";
         assert_eq!(says("h.{l}", "x.{l}"), none);
         assert_eq!(says("h.{l}", "x"), none);
         let two = "only one of {a} and {b} can name the parts: PATTERN must have the other";

@@ -79,7 +79,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Refuse a piece of a target with another list of texts than that of the pattern.
+    /// Refuse a piece of the template whose list of texts differs from the pattern's.
     fn check_texts(&self, first: &Piece<'_>) -> Result<(), CarryError> {
         let is_name = |name| self.whole == format!("{{{name}}}");
         if self.whole == first.whole || self.name.is_some_and(is_name) {
@@ -138,16 +138,19 @@ impl<'p> Pattern<'p> {
     /// Parse a target: a text with the same pieces, which stand for what they match in a name. All
     /// else is literal text. With `adds`, a piece may add a number to the number that it matches,
     /// as `{l+4}` does.
-    pub(crate) fn target(&self, text: &str, adds: bool) -> Result<Target, CarryError> {
+    pub(crate) fn target(&self, text: &str, adds: bool) -> Result<NameTemplate, CarryError> {
         self.read_target(text, adds, |piece| match piece.name {
             Some(name) if !self.pieces.is_empty() => Err(CarryError::Unknown(name.to_owned())),
             _ => Ok(false),
         })
     }
 
-    /// Parse a target for the names of parts, with one piece that the pattern does not have; return
+    /// Parse a template for the names of parts, with one piece that the pattern does not have; return
     /// it with the texts of that piece, if it lists some.
-    pub(crate) fn target_of_parts(&self, text: &str) -> Result<(Target, Vec<String>), CarryError> {
+    pub(crate) fn target_of_parts(
+        &self,
+        text: &str,
+    ) -> Result<(NameTemplate, Vec<String>), CarryError> {
         let mut own: Option<(String, Vec<String>)> = None;
         let target = self.read_target(text, false, |piece| {
             let Some(name) = piece.name else { return Ok(false) };
@@ -175,9 +178,9 @@ impl<'p> Pattern<'p> {
         text: &str,
         adds: bool,
         mut is_own: impl FnMut(&Piece<'_>) -> Result<bool, CarryError>,
-    ) -> Result<Target, CarryError> {
+    ) -> Result<NameTemplate, CarryError> {
         let mut carried = vec![false; self.pieces.len()];
-        let mut parts = vec![TargetPart::Text(String::new())];
+        let mut parts = vec![TemplatePiece::Text(String::new())];
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
             let (piece, len) = piece_at(rest);
@@ -187,7 +190,7 @@ impl<'p> Pattern<'p> {
                 let at = self.pieces.iter().position(|piece| piece.name == Some(name));
                 let at = at.ok_or_else(|| CarryError::Unknown(name.to_owned()))?;
                 carried[at] = true;
-                parts.push(TargetPart::Sum(at, added));
+                parts.push(TemplatePiece::Sum(at, added));
                 rest = &rest[len..];
                 continue;
             }
@@ -197,7 +200,7 @@ impl<'p> Pattern<'p> {
                 if let Some(at) = all.find(|&at| self.pieces[at].is_same(&piece)) {
                     piece.check_texts(&self.pieces[at])?;
                     carried[at] = true;
-                    parts.push(TargetPart::Piece(at));
+                    parts.push(TemplatePiece::Piece(at));
                     rest = &rest[len..];
                     continue;
                 }
@@ -205,7 +208,7 @@ impl<'p> Pattern<'p> {
                     return Err(CarryError::Stars);
                 }
                 if is_own(&piece)? {
-                    parts.push(TargetPart::Own);
+                    parts.push(TemplatePiece::Own);
                     rest = &rest[len..];
                     continue;
                 }
@@ -215,14 +218,14 @@ impl<'p> Pattern<'p> {
                 _ => (0, first),
             };
             match parts.last_mut() {
-                Some(TargetPart::Text(text)) => text.push(char),
-                _ => parts.push(TargetPart::Text(char.to_string())),
+                Some(TemplatePiece::Text(text)) => text.push(char),
+                _ => parts.push(TemplatePiece::Text(char.to_string())),
             }
             rest = &rest[skipped + char.len_utf8()..];
         }
         let stars = |at: usize| self.pieces[at].whole == "*";
         if (0..self.pieces.len()).all(|at| carried[at] || !stars(at)) {
-            Ok(Target { parts })
+            Ok(NameTemplate { parts })
         } else {
             Err(CarryError::Stars)
         }
@@ -230,17 +233,17 @@ impl<'p> Pattern<'p> {
 
     /// The name made by a target from a name that the pattern matches, if numbers are there to be
     /// added to.
-    pub(crate) fn carry(&self, target: &Target, name: &str) -> Option<String> {
+    pub(crate) fn carry(&self, target: &NameTemplate, name: &str) -> Option<String> {
         self.carry_part(target, name, "")
     }
 
     /// The name made by a target, with the text `own` for the piece that only the target has.
-    fn carry_part(&self, target: &Target, name: &str, own: &str) -> Option<String> {
+    fn carry_part(&self, target: &NameTemplate, name: &str, own: &str) -> Option<String> {
         let spans = self.spans(name)?;
-        let text = |part: &TargetPart| match part {
-            TargetPart::Text(text) => Some(text.clone()),
-            TargetPart::Piece(at) => Some(name.get(spans[*at].clone())?.to_owned()),
-            TargetPart::Sum(at, added) => {
+        let text = |part: &TemplatePiece| match part {
+            TemplatePiece::Text(text) => Some(text.clone()),
+            TemplatePiece::Piece(at) => Some(name.get(spans[*at].clone())?.to_owned()),
+            TemplatePiece::Sum(at, added) => {
                 let text = name.get(spans[*at].clone())?;
                 let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
                 let sum =
@@ -248,24 +251,24 @@ impl<'p> Pattern<'p> {
                 let digits = if text.starts_with('0') { text.len() } else { 1 };
                 Some(format!("{sum:0digits$}"))
             }
-            TargetPart::Own => Some(own.to_owned()),
+            TemplatePiece::Own => Some(own.to_owned()),
         };
         target.parts.iter().map(text).collect()
     }
 }
 
-pub(crate) struct Target {
-    parts: Vec<TargetPart>,
+pub(crate) struct NameTemplate {
+    parts: Vec<TemplatePiece>,
 }
 
-impl Target {
+impl NameTemplate {
     /// Whether it carries over what the piece of that number matches.
     fn carries(&self, piece: usize) -> bool {
-        self.parts.iter().any(|part| matches!(part, TargetPart::Piece(at) if *at == piece))
+        self.parts.iter().any(|part| matches!(part, TemplatePiece::Piece(at) if *at == piece))
     }
 }
 
-enum TargetPart {
+enum TemplatePiece {
     Text(String),
     /// The text that the pattern's piece of that number matches.
     Piece(usize),
@@ -310,7 +313,7 @@ impl CarryError {
                 format!("{:?} has no number there that {new} can add to", shortened(name))
             }
             CarryError::NoOwn => {
-                format!("{new} has no piece for the parts: one that is not in {old}")
+                format!("{new} needs a piece that is not in {old}: it names the parts")
             }
             CarryError::SeveralOwn([one, other]) => {
                 format!(

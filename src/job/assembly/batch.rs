@@ -1,10 +1,9 @@
 //! Copying the members of an assembly to the output: as many inputs at a time as may be open, read
 //! as one source.
 //!
-//! A tensor with one member is copied as a slice is. Small members of joined tensors are joined
-//! piece by piece ([`Join`]). Copied alone are a large member of a single row, a member whose
-//! layout is not that of the output, a member of an archive with a checksum, and a member that is
-//! gathered.
+//! A tensor with one member is copied as a slice is. Small members of joined tensors are joined piece by piece
+//! ([`Join`]). These members are copied alone: a large member of a single row, a member with another layout than the
+//! output, a member of an archive with a checksum, and a member that is gathered.
 
 use std::collections::BTreeMap;
 use std::mem;

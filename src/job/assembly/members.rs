@@ -212,9 +212,8 @@ impl JoinedTensor {
         axes
     }
 
-    /// The number of rows of the result (one for each position on the axes before the joined one in
-    /// the order of the output), and the number of elements in a row of each position on the joined
-    /// axis.
+    /// The number of rows of the result, and the number of elements of a row for each position on the joined axis. There
+    /// is a row for each position on the axes before the joined axis, in the order of the output.
     pub(crate) fn rows_and_inner(&self, order: Order) -> (u64, u64) {
         let before = &self.shape[..self.axis];
         let after = &self.shape[self.axis + 1..];

@@ -106,7 +106,7 @@ pub(super) struct Member<'m> {
 #[derive(Clone)]
 pub(super) struct MemberRegion {
     /// The file of the input that holds the tensor.
-    pub(super) part: usize,
+    pub(super) shard: usize,
     pub(super) region: Arc<dyn Region>,
     pub(super) step: Step,
 }
@@ -200,8 +200,8 @@ impl<'a> Assembly<'a> {
         let (_, in_input) = self.members.locate(number);
         let member = Member { number, in_input, at, first: numbers[0], join };
         let taken = self.recipe.taken(input, &member, to.prepared.output.options.order)?;
-        let MemberRegion { part, region, step } = taken;
-        Ok((Take::new(part, region, step.conversion(slot.conversion), slot.start), step))
+        let MemberRegion { shard, region, step } = taken;
+        Ok((Take::new(shard, region, step.conversion(slot.conversion), slot.start), step))
     }
 
     /// Add what is taken of a member: neighbours as one region, and rows between which other
@@ -402,7 +402,7 @@ impl<'a> Assembly<'a> {
         let whole = OutputRange::whole(prepared);
         let mut identify = |_: &Input, takes: &[Take]| {
             takes.iter().try_for_each(|take| {
-                let _ = write!(work, "{:?}", (take.part, take.conversion, take.at));
+                let _ = write!(work, "{:?}", (take.shard, take.conversion, take.at));
                 take.region.identify(&mut |bytes| work.add(bytes))
             })
         };

@@ -147,7 +147,7 @@ impl Assembly<'_> {
             let region = <dyn Region>::of_selection(tensor, &everything, ours.order());
             region.map_err(|cause| input.failed_tensor(tensor, true, cause))
         };
-        let theirs = Take::new(theirs.part(), region(input, theirs)?, Conversion::None, 0);
+        let theirs = Take::new(theirs.shard(), region(input, theirs)?, Conversion::None, 0);
         Ok((found, Pair { ours: region(first, ours)?, theirs, window, name: name.to_owned() }))
     }
 }
@@ -161,7 +161,7 @@ struct Pair {
     name: String,
 }
 
-/// Compare tensors of input `number` with those of the first: a range of the bytes of each, in the memory order of
+/// Compare tensors of input `number` with the first input's tensors: a range of the bytes of each, in the memory order of
 /// the first.
 fn check_same(
     first: &Input,

@@ -1,4 +1,4 @@
-//! The conversion of a member's elements to those of the joined tensor, relative to the first
+//! The conversion of a member's elements to elements of the joined tensor, relative to the first
 //! member.
 
 use crate::cast::{Cast, CastError, Casting, result_type};
@@ -21,7 +21,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// The step of a dtype that differs from that of the first input in byte order at most.
+    /// The step of a dtype that differs from the first input's dtype in byte order at most.
     pub(crate) fn as_first(dtype: &DType, first: &DType) -> Option<Step> {
         match conversion(dtype, first) {
             Ok(Conversion::SwapBytes { width }) => Some(Step::AsFirst(width)),
@@ -30,7 +30,7 @@ impl Step {
         }
     }
 
-    /// The dtype of elements whose type is not that of the first input.
+    /// The dtype of elements, if it differs from the first input's dtype.
     pub(crate) fn other_dtype(self) -> Option<DType> {
         match self {
             Step::AsFirst(_) => None,
@@ -45,7 +45,7 @@ impl Step {
         Step::Own(cast.with_order_of(first))
     }
 
-    /// The conversion of the elements, where those of the first input have the conversion `first`.
+    /// The conversion of the elements; `first` is the conversion of the first input's elements.
     pub(crate) fn conversion(self, first: Conversion) -> Conversion {
         let cast = match (self, first) {
             (Step::AsFirst(1), _) => return first,
@@ -107,7 +107,7 @@ impl Casts {
     }
 }
 
-/// Refuse elements that mean other values than those of the first member.
+/// Refuse a member whose elements have another meaning (scale, units) than the first member's.
 pub(crate) fn check_meaning(
     number: usize,
     tensor: &TensorInfo,

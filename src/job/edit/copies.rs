@@ -26,7 +26,7 @@ pub(super) struct CopiedFile {
     /// The length of the file in bytes when its header was read.
     pub(super) len: u64,
     /// The new header of the copy, if it changes.
-    pub(super) header: Option<NewHeader>,
+    pub(super) header: Option<CopiedHeader>,
 }
 
 /// A folder of a checkpoint with all tensors of the input.
@@ -52,7 +52,7 @@ impl CopiedFile {
             SinkError::OriginalTruncated => Error::file(name.clone(), error),
             error => failed_sink(target.into(), error),
         })?;
-        if let Some(NewHeader { prepared, .. }) = header {
+        if let Some(CopiedHeader { prepared, .. }) = header {
             let written = prepared.layout.write_headers(&|at, bytes| patch.write_at(at, bytes));
             written.map_err(|error| failed_sink(target.into(), error))?;
         }
@@ -71,14 +71,14 @@ impl CopiedFolder {
             let tensor = input.contents.tensors.at(number);
             let whole = Selection::whole(&tensor.shape);
             let region = <dyn Region>::of_selection(&tensor, &whole, Order::C)?;
-            Ok(Take::new(to.part, region, to.conversion, at))
+            Ok(Take::new(to.shard, region, to.conversion, at))
         };
         let offsets = prepared.tensor_offsets().enumerate();
         let takes = offsets.map(|(number, (to, at))| whole(number, &to, at));
         let mut takes = takes.collect::<Result<Vec<Take>, Error>>()?;
         takes.sort_by_key(|take| take.at);
         prepared.align(input, &mut takes);
-        // each tensor by its place in its file of the copy
+        // each tensor by its offset in its file of the copy
         let files = prepared.layout.shared_files();
         let placed = prepared.tensor_offsets().map(|(to, at)| {
             let file = files.partition_point(|&start| start <= at).saturating_sub(1);
@@ -117,22 +117,22 @@ fn prepare_unchanged(input: &Input, output: &Output, keeps_order: bool) -> Resul
     preparation.finish(&input.contents.metadata)
 }
 
-/// The header of a copy whose metadata differ from those of the original.
-pub(super) struct NewHeader {
+/// The header of a copy with other metadata than the original.
+pub(super) struct CopiedHeader {
     prepared: Prepared,
     /// The positions where the elements begin in the original, and in the copy.
     old: u64,
     new: u64,
 }
 
-impl NewHeader {
-    /// Make the header for a copy of `input`, whose tensors get the places that they have in the
-    /// copy.
+impl CopiedHeader {
+    /// Make the header for a copy of `input`, and move the tensors of `input` to their
+    /// offsets in the copy.
     pub(super) fn of(
         input: &mut Input,
         copy: &Destination,
         options: &WriteOptions,
-    ) -> Result<NewHeader, Error> {
+    ) -> Result<CopiedHeader, Error> {
         let format = formats::of_plain(input.contents.format).unwrap_or(&raw::OUTPUT);
         let output = Output::new(copy.clone(), options.clone().format(format))?;
         let mut prepared = prepare_unchanged(input, &output, true)?;
@@ -149,7 +149,7 @@ impl NewHeader {
         let moved = new.checked_sub(old).ok_or(LayoutFault::TooLarge)?;
         let placed = input.contents.tensors.iter().map(|tensor| tensor.placed(0, moved));
         input.contents.tensors = Arc::new(placed.collect());
-        Ok(NewHeader { prepared, old, new })
+        Ok(CopiedHeader { prepared, old, new })
     }
 }
 

@@ -53,7 +53,7 @@ impl EditedFile {
 
     pub(super) fn write(&mut self, several: bool, progress: &Progress) -> Result<(), Error> {
         let workers = self.original.workers().clone();
-        let files = self.edits.iter().map(|edit| edit.tensor.part()).collect();
+        let files = self.edits.iter().map(|edit| edit.tensor.shard()).collect();
         let begun = self.original.begin(files, progress)?;
         for edit in &self.edits {
             let written = edit.write(&begun, &workers, progress);

@@ -74,12 +74,12 @@ pub enum EditFault {
     #[error("a sharded checkpoint cannot be changed as a whole")]
     Sharded,
     /// A text file, whose elements are not bytes.
-    #[error("a text cannot be changed")]
+    #[error("a text file cannot be changed")]
     Text,
     /// The tensor is a field of another, or the file changed after its header was read.
     #[error("the file does not hold this tensor: it is a field of one, or the file was changed")]
     OtherTensor,
-    /// A copy whose name has the extension of another format than that of the file.
+    /// The name of a copy has the extension of a format other than the file's.
     #[error("the output is a copy of {original}, in the {} format", format.name)]
     CopyName {
         /// The file that is copied.
@@ -91,16 +91,18 @@ pub enum EditFault {
     #[error("an .npz cannot be changed in place")]
     Archive,
     /// The value is read from the bytes that it would overwrite.
-    #[error("its bytes would be overwritten: a killed run could not be repeated")]
+    #[error(
+        "it is also the target: its bytes would be overwritten, and a killed run could not be repeated"
+    )]
     Overlap,
     /// The only tensor of the value has the name of one of several targets.
     #[error(
-        "its only tensor is {:?}, of the name of one target, and {:?} is a target too",
+        "its only tensor, {:?}, has the name of one target, but {:?} is a target too",
         shortened(name),
         shortened(other)
     )]
     OfOne { name: String, other: String },
-    /// The value has a dtype other than that of the target.
+    /// The value has another dtype than the target.
     #[error("the value has dtype {value}, the target has {target}")]
     DType {
         /// The dtype of the value.
@@ -108,7 +110,7 @@ pub enum EditFault {
         /// The dtype of the target.
         target: DType,
     },
-    /// The value has a shape other than that of the slice.
+    /// The value has another shape than the slice.
     #[error("the value has shape {}, the slice has shape {}", AsTuple(value), AsTuple(slice))]
     Shape {
         /// The shape of the value.
@@ -177,11 +179,11 @@ pub(in crate::job) fn conversion(value: &DType, target: &DType) -> Result<Conver
 /// Values to be written into tensors of files: of one file, or of shards of a checkpoint.
 pub struct Editing {
     files: Vec<EditedFile>,
-    targets: Vec<Target>,
+    targets: Vec<EditedTensor>,
 }
 
 /// A tensor that is changed, and the number of its file.
-struct Target {
+struct EditedTensor {
     file: usize,
     tensor: TensorInfo,
 }
@@ -229,7 +231,7 @@ impl Editing {
         let target = |number| {
             let tensor = original.input().contents.tensors.at(number);
             original.check_target(&tensor, several)?;
-            Ok(Target { file: 0, tensor })
+            Ok(EditedTensor { file: 0, tensor })
         };
         let targets = numbers.into_iter().map(target).collect::<Result<_, Error>>()?;
         Ok(Editing { files: vec![original.into()], targets })
@@ -252,7 +254,7 @@ impl Editing {
         let mut opened: HashMap<usize, usize> = HashMap::new();
         for number in checkpoint.find(&patterns)? {
             let tensor = checkpoint.contents.tensors.at(number);
-            let file = match opened.get(&tensor.part()) {
+            let file = match opened.get(&tensor.shard()) {
                 Some(&file) => file,
                 None => {
                     let FileName::Path(shard) = checkpoint.file_name(&tensor) else {
@@ -260,13 +262,13 @@ impl Editing {
                     };
                     let original = Original::open(&shard, &open, None, options.clone())?;
                     editing.files.push(original.into());
-                    opened.insert(tensor.part(), editing.files.len() - 1);
+                    opened.insert(tensor.shard(), editing.files.len() - 1);
                     editing.files.len() - 1
                 }
             };
             let name: Vec<String> = tensor.name.into_iter().collect();
             let tensor = editing.files[file].original.input().tensor(&name)?;
-            editing.targets.push(Target { file, tensor });
+            editing.targets.push(EditedTensor { file, tensor });
         }
         Ok(editing)
     }
@@ -274,13 +276,16 @@ impl Editing {
     /// Change one tensor of a file.
     pub fn of(original: Original, tensor: TensorInfo) -> Result<Editing, Error> {
         original.check_target(&tensor, false)?;
-        Ok(Editing { files: vec![original.into()], targets: vec![Target { file: 0, tensor }] })
+        Ok(Editing {
+            files: vec![original.into()],
+            targets: vec![EditedTensor { file: 0, tensor }],
+        })
     }
 
     /// Read its tensors as `transform` says; the file keeps their shapes.
     pub fn transform(&mut self, transform: &Transform) -> Result<(), Error> {
         let several = self.targets.len() > 1;
-        self.targets.iter_mut().try_for_each(|Target { file, tensor }| {
+        self.targets.iter_mut().try_for_each(|EditedTensor { file, tensor }| {
             let input = self.files[*file].original.input();
             *tensor = transform
                 .of(tensor)

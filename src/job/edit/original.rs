@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::EditFault;
-use super::copies::{CopiedFile, CopiedFolder, NewHeader, failed_sink};
+use super::copies::{CopiedFile, CopiedFolder, CopiedHeader, failed_sink};
 use crate::error::{Error, FileName};
 use crate::execute::{Conversion, ExecuteError, NullSink, Progress, Transfer, Workers};
 use crate::formats::npz::MemberSums;
@@ -27,14 +27,14 @@ use crate::{execute, formats, sink, source};
 /// The file that is to be changed; its header was read.
 pub struct Original {
     input: Input,
-    target: Target,
+    target: EditOutput,
     /// The file whose bytes are overwritten while the copy is written, if there is one.
     overwritten: Option<FileId>,
     options: WriteOptions,
 }
 
-/// The changed file or files.
-enum Target {
+/// Where the changed bytes go.
+enum EditOutput {
     /// The file itself, opened for writing; taken when it is written.
     InPlace(Option<InPlaceFile>),
     Copy(Box<CopiedFile>),
@@ -85,14 +85,14 @@ impl Original {
         }
         let overwritten = copy.as_ref().map_or(Ok(None), overwrite::overwritten)?;
         let target = match copy {
-            None => Target::InPlace(patch),
+            None => EditOutput::InPlace(patch),
             Some(destination) => {
                 let header = if options.metadata.is_any() {
-                    Some(NewHeader::of(&mut input, &destination, &options)?)
+                    Some(CopiedHeader::of(&mut input, &destination, &options)?)
                 } else {
                     None
                 };
-                Target::Copy(Box::new(CopiedFile { destination, file, len, header }))
+                EditOutput::Copy(Box::new(CopiedFile { destination, file, len, header }))
             }
         };
         // the header of the copy is the file's, whatever the elements are read as
@@ -126,16 +126,16 @@ impl Original {
         }
         let folder = CopiedFolder::of(&mut input, output)?;
         open.read_as.iter().try_for_each(|other| input.read_as(other, open.raw.several))?;
-        let target = Target::Folder(Box::new(folder));
+        let target = EditOutput::Folder(Box::new(folder));
         Ok(Original { input, target, overwritten: None, options: output.options.clone() })
     }
 
     /// The destination of the copy, if one is changed.
     pub(super) fn destination(&self) -> Option<&Destination> {
         match &self.target {
-            Target::InPlace(_) => None,
-            Target::Copy(copy) => Some(&copy.destination),
-            Target::Folder(folder) => Some(folder.prepared.output.destination()),
+            EditOutput::InPlace(_) => None,
+            EditOutput::Copy(copy) => Some(&copy.destination),
+            EditOutput::Folder(folder) => Some(folder.prepared.output.destination()),
         }
     }
 
@@ -143,8 +143,8 @@ impl Original {
     /// copied.
     pub(super) fn copied_bytes(&self) -> u64 {
         match &self.target {
-            Target::Folder(folder) => folder.prepared.bytes,
-            Target::InPlace(_) | Target::Copy(_) => 0,
+            EditOutput::Folder(folder) => folder.prepared.bytes,
+            EditOutput::InPlace(_) | EditOutput::Copy(_) => 0,
         }
     }
 
@@ -168,8 +168,8 @@ impl Original {
 
     pub fn format(&self) -> &'static OutputFormat {
         match &self.target {
-            Target::Folder(folder) => folder.prepared.output.format(),
-            Target::InPlace(_) | Target::Copy(_) => {
+            EditOutput::Folder(folder) => folder.prepared.output.format(),
+            EditOutput::InPlace(_) | EditOutput::Copy(_) => {
                 formats::of_plain(self.input.contents.format).unwrap_or(&raw::OUTPUT)
             }
         }
@@ -182,8 +182,8 @@ impl Original {
     /// Refuse a tensor whose elements are not plain bytes of the file; it is named if there are
     /// `several`.
     pub(super) fn check_target(&self, tensor: &TensorInfo, several: bool) -> Result<(), Error> {
-        match (tensor.part(), &self.target) {
-            (0, _) | (_, Target::Folder(_)) => Ok(()),
+        match (tensor.shard(), &self.target) {
+            (0, _) | (_, EditOutput::Folder(_)) => Ok(()),
             _ => Err(self.input.failed_tensor(tensor, several, EditFault::Deflated)),
         }
     }
@@ -191,7 +191,7 @@ impl Original {
     /// The positions of the CRC-32s of the members of an archive whose elements begin at `starts`
     /// (ascending); empty for other files.
     pub(super) fn sums(&self, starts: &[u64]) -> Result<Vec<MemberSums>, Error> {
-        let Target::Copy(copy) = &self.target else { return Ok(Vec::new()) };
+        let EditOutput::Copy(copy) = &self.target else { return Ok(Vec::new()) };
         if self.input.contents.format != &npz::FORMAT || starts.is_empty() {
             return Ok(Vec::new());
         }
@@ -209,13 +209,13 @@ impl Original {
     /// Make the checks that only writing would make.
     pub(super) fn check(&self) -> Result<(), Error> {
         match &self.target {
-            Target::InPlace(_) => Ok(()),
-            Target::Copy(copy) => {
+            EditOutput::InPlace(_) => Ok(()),
+            EditOutput::Copy(copy) => {
                 let destination = &copy.destination;
                 let checked = sink::check(destination, self.options.sink());
                 checked.map_err(|error| failed_sink(destination.into(), error))
             }
-            Target::Folder(folder) => folder.prepared.check(),
+            EditOutput::Folder(folder) => folder.prepared.check(),
         }
     }
 
@@ -231,7 +231,7 @@ impl Original {
         self.check_spooled(input, tensor, written)?;
         let Range { start, end } = tensor.data();
         if let Some(source) = input.random()
-            && tensor.part() > 0
+            && tensor.shard() > 0
             && !input.container.deflated.is_empty()
             && start < end
         {
@@ -253,7 +253,7 @@ impl Original {
     ) -> Result<(), Error> {
         match (self.overwritten, &self.target, &input.bytes) {
             (Some(output), ..) => overwrite::check_input(output, input),
-            (None, Target::InPlace(Some(patch)), Bytes::Random(source)) => {
+            (None, EditOutput::InPlace(Some(patch)), Bytes::Random(source)) => {
                 overwrite::check_in_place(patch, written, input, tensor, source.as_ref())
             }
             _ => Ok(()),
@@ -270,16 +270,16 @@ impl Original {
         let options = self.options.clone();
         let name = FileName::from(self.input.location());
         let (name, patches, copy) = match &mut self.target {
-            Target::InPlace(patch) => {
+            EditOutput::InPlace(patch) => {
                 let fault = || Error::file(name.clone(), EditFault::NotAFile);
                 let patch = patch.take().ok_or_else(fault)?;
                 (name, BTreeMap::from([(0, patch)]), None)
             }
-            Target::Copy(file) => {
+            EditOutput::Copy(file) => {
                 let (copy, patch) = file.begin(&name, &options, progress)?;
                 ((&file.destination).into(), BTreeMap::from([(0, patch)]), Some(copy))
             }
-            Target::Folder(folder) => {
+            EditOutput::Folder(folder) => {
                 let name = FileName::from(folder.prepared.output.destination());
                 let copy = folder.copy(&self.input, progress)?;
                 let patch = |file| match &copy {
@@ -332,7 +332,7 @@ pub(super) struct Edit<'a> {
 impl Edit<'_> {
     /// The file that holds a tensor.
     pub(super) fn patch(&self, tensor: &TensorInfo) -> Result<&InPlaceFile, Error> {
-        let patch = self.patches.get(&tensor.part());
+        let patch = self.patches.get(&tensor.shard());
         patch.ok_or_else(|| Error::file(self.name.clone(), EditFault::OtherTensor))
     }
 
@@ -350,8 +350,8 @@ impl Edit<'_> {
         self.run(transfer, &NullSink, Some(&self.name), progress)?;
         let damaged = || Error::file(self.name.clone(), SourceError::Truncated);
         let crc = pieces.crc().ok_or_else(damaged)?.to_le_bytes();
-        let mut places = member.places.iter();
-        places.try_for_each(|&place| patch.write_at(place, &crc)).map_err(failed)
+        let mut offsets = member.offsets.iter();
+        offsets.try_for_each(|&offset| patch.write_at(offset, &crc)).map_err(failed)
     }
 
     /// Run one transfer from an input into a sink that writes through the patch.

@@ -39,7 +39,7 @@ pub(super) struct TensorEdit {
     shape: Vec<u64>,
     value: Operand,
     conversion: Conversion,
-    place: WrittenTo,
+    written_to: WrittenTo,
     /// The bytes of the value, once it is known that they do not change.
     pub(super) spooled: Option<GatheredList>,
 }
@@ -95,7 +95,7 @@ impl<'a> EditedSlice<'a> {
         let from = fit(&value, slice.as_ref(), &shape, broadcast)?;
         // last, as a cast helps only where the shapes fit
         let conversion = conversion(&value, &tensor, casts)?;
-        let place = match slice {
+        let written_to = match slice {
             Some(slice) => {
                 let (to, from) = Runs::pair_in_memory_order(slice.runs(), from.runs());
                 WrittenTo::Slice { to, from }
@@ -112,7 +112,7 @@ impl<'a> EditedSlice<'a> {
                 WrittenTo::Listed(Box::new(listed))
             }
         };
-        Ok(TensorEdit { tensor, shape, value, conversion, place, spooled: None })
+        Ok(TensorEdit { tensor, shape, value, conversion, written_to, spooled: None })
     }
 }
 
@@ -150,8 +150,8 @@ impl TensorEdit {
         };
         let indices = Some(indices);
         let listed = Listed { scatter, lists: Vec::new(), indices, distribution: None };
-        let place = WrittenTo::Listed(Box::new(listed));
-        Ok(TensorEdit { tensor, shape, value, conversion, place, spooled: None })
+        let written_to = WrittenTo::Listed(Box::new(listed));
+        Ok(TensorEdit { tensor, shape, value, conversion, written_to, spooled: None })
     }
 
     /// The written slice: its shape, and the dtype of the tensor.
@@ -160,7 +160,7 @@ impl TensorEdit {
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        match &self.place {
+        match &self.written_to {
             WrittenTo::Slice { to, .. } => to.bytes(),
             WrittenTo::Listed(listed) => listed.scatter.bytes(),
         }
@@ -169,14 +169,14 @@ impl TensorEdit {
     /// Check that all that is read is there and fits, while `original` is only read.
     pub(super) fn look(&mut self, original: &Original, progress: &Progress) -> Result<(), Error> {
         let written = written(&self.tensor, self.bytes());
-        let TensorEdit { value, place, spooled, .. } = self;
-        if let WrittenTo::Listed(listed) = place
+        let TensorEdit { value, written_to, spooled, .. } = self;
+        if let WrittenTo::Listed(listed) = written_to
             && let Some(indices) = &mut listed.indices
         {
             listed.lists = vec![indices.keep(original, &written, progress)?];
         }
         *spooled = Some(value.keep(original, &written, progress)?);
-        if let WrittenTo::Listed(listed) = place {
+        if let WrittenTo::Listed(listed) = written_to {
             listed.look(value, original.workers())?;
         }
         Ok(())
@@ -184,7 +184,7 @@ impl TensorEdit {
 
     /// The bytes of scratch needed to write it.
     pub(super) fn temporary_bytes(&self) -> u64 {
-        match &self.place {
+        match &self.written_to {
             WrittenTo::Slice { .. } => 0,
             WrittenTo::Listed(listed) => {
                 listed.distribution.as_ref().map_or(0, Distribution::temporary_bytes)
@@ -212,7 +212,7 @@ impl TensorEdit {
         let patch = edit.patch(&self.tensor)?;
         let in_c_order = lying.as_ref().map(|view| StridedSink::new(patch, view.runs()));
         let sink: &dyn Sink = in_c_order.as_ref().map_or(patch, |sink| sink);
-        let listed = match &self.place {
+        let listed = match &self.written_to {
             WrittenTo::Slice { to, from } => {
                 let pieces = Assignment::new(to, from, conversion, source);
                 return run(source, &pieces, conversion, &StridedSink::new(sink, to));

@@ -50,7 +50,7 @@ pub(super) struct Joined<'a> {
     members: Members,
     /// The names of tensors that are left out because the output has no such dtype.
     lacking: BTreeSet<String>,
-    /// The dtypes of tensors that differ from those of the first input.
+    /// The dtypes of tensors that differ from the first input's dtypes.
     other_dtypes: Vec<DType>,
 }
 
@@ -147,7 +147,7 @@ impl<'a> Joined<'a> {
         Ok(())
     }
 
-    /// The note about an input whose only tensor has another name than the one it is joined to.
+    /// The note about an input whose only tensor is joined to a tensor of another name.
     fn other_name(&self, input: &Input, chosen: usize) -> Option<String> {
         let [JoinTarget { number, .. }] = self.tensors.as_slice() else { return None };
         let first = self.recipe.first.name(*number)?;
@@ -270,7 +270,7 @@ impl JoinRecipe<'_> {
         !tensors.is_empty() || !exclude.is_empty()
     }
 
-    /// Check the shape and the dtype of a tensor against those of the first input.
+    /// Check the shape and the dtype of a tensor against the first input's.
     fn fit(
         &self,
         number: usize,
@@ -297,11 +297,11 @@ impl Recipe for JoinRecipe<'_> {
         let changed = || Error::file(&input.location, JoinFault::Changed);
         let tensor = &input.contents.tensors.get(member.in_input).ok_or_else(changed)?;
         let failed = |cause| input.failed_tensor(tensor, member.join.is_none(), cause);
-        let part = tensor.part();
+        let shard = tensor.shard();
         let Some(join) = member.join else {
             let selection = Selection::whole(&tensor.shape);
             let region = <dyn Region>::of_selection(tensor, &selection, order).map_err(failed)?;
-            return Ok(MemberRegion { part, region, step: Step::AsFirst(1) });
+            return Ok(MemberRegion { shard, region, step: Step::AsFirst(1) });
         };
         let theirs = &self.first.at(member.first as usize);
         let is_other = self.chooses_by_name() && tensor.name != theirs.name;
@@ -310,7 +310,7 @@ impl Recipe for JoinRecipe<'_> {
             return Err(changed());
         }
         let region = self.options.index.region(tensor, &chosen.selection, order);
-        Ok(MemberRegion { part, region: region.map_err(failed)?, step: chosen.step })
+        Ok(MemberRegion { shard, region: region.map_err(failed)?, step: chosen.step })
     }
 
     fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {

@@ -1,5 +1,5 @@
-//! Several inputs as one output: NumPy's concatenate and stack, for files of one tensor and for
-//! tensors of one name in files of several.
+//! NumPy's concatenate and stack: several inputs are joined to one output. Inputs with several tensors are joined by
+//! name: all tensors of one name make one tensor.
 //!
 //! [`Joined::open`] reads the header of every input, several at a time, and checks that all fit together (`inputs`).
 //! Of many inputs only the numbers of the joined tensors and their lengths along the joined axis are kept.
@@ -44,10 +44,10 @@ pub enum JoinFault {
         /// How many axes there are.
         ndim: usize,
     },
-    /// A tensor without axes has none to be joined along.
+    /// A tensor without axes cannot be joined along an axis.
     #[error("zero-dimensional arrays cannot be concatenated")]
     NoAxes,
-    /// An input's shape does not fit that of the first input.
+    /// An input's shape does not fit the shape of the first input.
     #[error(
         "{} has shape {}, which does not fit shape {} of {}: {}",
         called(*number, names), AsTuple(shape), AsTuple(first), called(0, names),
@@ -69,7 +69,7 @@ pub enum JoinFault {
         /// The names of the two tensors, where tensors are joined across all inputs.
         names: Option<[String; 2]>,
     },
-    /// An input's dtype is not that of the first input.
+    /// An input's dtype differs from the dtype of the first input.
     #[error("{} has dtype {dtype}, {} has {first}", called(*number, names), called(0, names))]
     DType {
         /// The number of the input, from 0.
@@ -83,7 +83,7 @@ pub enum JoinFault {
         /// The names of the two tensors, where tensors are joined across all inputs.
         names: Option<[String; 2]>,
     },
-    /// Elements mean other values than those of the first input.
+    /// An attribute that gives elements their meaning (a scale, a unit) differs from the first input's.
     #[error(
         "{} has {attribute} {}, {} has {}",
         called(*number, names), values[1], called(0, names), values[0]
@@ -116,8 +116,8 @@ pub enum JoinFault {
         /// The name.
         name: String,
     },
-    /// A tensor that is to be taken once differs.
-    #[error("input {number} has other bytes than input 0, so that it cannot be taken once")]
+    /// A tensor that is to be taken once has different elements in two inputs.
+    #[error("input {number} has different elements than input 0: it cannot be taken once")]
     Differs {
         /// The number of the input, from 0.
         number: usize,
@@ -149,8 +149,8 @@ impl Fault for JoinFault {
     }
 }
 
-/// The name of an input in a message or, where `names` are given, the name of the first tensor or
-/// the other one.
+/// What a message calls input `number`: "input 3" or, where `names` are given, the name of the first tensor (0) or of
+/// the other tensor.
 fn called(number: usize, names: &Option<[String; 2]>) -> String {
     match (names, number) {
         (None, _) => format!("input {number}"),

@@ -71,7 +71,7 @@ impl<'a> Union<'a> {
         Ok(())
     }
 
-    /// Add these tensors to the output, those of a group together at the position of the first.
+    /// Add these tensors to the output. The tensors of a group stand together, at the position of the first.
     fn take_groups(
         &mut self,
         all: &[u32],
@@ -119,7 +119,7 @@ impl<'a> Union<'a> {
         GroupOptions { along, index, .. }: &GroupOptions<'_>,
     ) -> Result<Option<JoinedTensor>, Error> {
         let mut joined: Option<JoinedTensor> = None;
-        for (place, &number) in members.iter().enumerate() {
+        for (member, &number) in members.iter().enumerate() {
             let number = number as usize;
             let failed = |cause: Cause| self.misfit(members[0], number, cause);
             let tensor = self.tensor(number)?;
@@ -134,7 +134,7 @@ impl<'a> Union<'a> {
                     joined = Some(join.map_err(|fault| failed(fault.into()))?);
                 }
                 Some(join) => {
-                    let len = join.fit(place, &shape).map_err(|fault| failed(fault.into()))?;
+                    let len = join.fit(member, &shape).map_err(|fault| failed(fault.into()))?;
                     join.push(len)?;
                 }
             }
@@ -164,17 +164,17 @@ impl<'a> Union<'a> {
         let failed = |cause: Cause| self.failed(number, cause);
         let first = self.tensor(number)?;
         let item_bits = first.dtype.item_bits();
-        for (place, &number) in members.iter().enumerate().skip(1) {
+        for (member, &number) in members.iter().enumerate().skip(1) {
             let tensor = self.tensor(number as usize)?;
-            let fits = check_meaning(place, &tensor, &first).map_err(Cause::from);
+            let fits = check_meaning(member, &tensor, &first).map_err(Cause::from);
             let step =
-                fits.and_then(|()| self.options.casts.step(place, &tensor.dtype, &first.dtype));
+                fits.and_then(|()| self.options.casts.step(member, &tensor.dtype, &first.dtype));
             step.map_err(|cause| self.misfit(members[0], number as usize, cause))?;
         }
-        if let Some(place) = join.cut_byte(members.len(), item_bits, output.options.order) {
-            let number = place;
+        if let Some(member) = join.cut_byte(members.len(), item_bits, output.options.order) {
+            let number = member;
             let fault = JoinFault::CutsByte { number, item_bits, names: None };
-            return Err(self.misfit(members[0], members[place] as usize, fault.into()));
+            return Err(self.misfit(members[0], members[member] as usize, fault.into()));
         }
         let cast = self.options.casts.of(&first.dtype).map_err(|error| failed(error.into()))?;
         let mut axes = Vec::new();

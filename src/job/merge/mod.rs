@@ -38,7 +38,7 @@ fn tensor_named(name: &str) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum MergeFault {
     /// Two inputs have a tensor of the same name.
-    #[error("{} is in {first} too", tensor_named(name))]
+    #[error("{} is also in another input, {first}", tensor_named(name))]
     Twice {
         /// The name, in the output.
         name: String,

@@ -244,7 +244,7 @@ impl<'a> Union<'a> {
         Ok(())
     }
 
-    /// The names of all tensors, then those of unreadable entries.
+    /// The names of all tensors, then of unreadable entries.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
         let names = self.tensors.names().map(Option::unwrap_or_default);
         names.chain(self.unreadable.iter().map(|hidden| hidden.name.as_str()))
@@ -278,7 +278,7 @@ impl<'a> Union<'a> {
         Ok(chosen)
     }
 
-    /// Leave out chosen entries that cannot be read, whose numbers follow those of the tensors. It
+    /// Leave out chosen entries that cannot be read; their numbers follow the numbers of the tensors. It
     /// is an error if such an entry is named itself, is `needed`, or is all that is chosen.
     pub(super) fn leave_out_unreadable(
         &mut self,
@@ -314,7 +314,7 @@ impl<'a> Union<'a> {
             let tensor = self.tensors.at(number);
             let name = tensor.name.as_deref().unwrap_or_default();
             // a file of one tensor names it
-            let input = tensor.part();
+            let input = tensor.shard();
             let is_only = self.members.of_input(input).len() == 1;
             let is_named = is_only || patterns.iter().any(|pattern| pattern == name);
             let fault = output.lacks(&tensor.dtype).filter(|_| !is_named)?;
@@ -531,17 +531,17 @@ impl Recipe for MergeRecipe<'_> {
         if group.is_none() || member.join.is_some() {
             tensor = transform.of(&tensor).map_err(failed)?;
         }
-        let part = tensor.part();
+        let shard = tensor.shard();
         let Some(group) = group.as_ref().filter(|_| member.join.is_some()) else {
             let whole = Selection::whole(&tensor.shape);
             let region = <dyn Region>::of_selection(&tensor, &whole, order).map_err(failed)?;
-            return Ok(MemberRegion { part, region, step: Step::AsFirst(1) });
+            return Ok(MemberRegion { shard, region, step: Step::AsFirst(1) });
         };
         let selection = group.index.resolve(&tensor).map_err(failed)?;
         let region = group.index.region(&tensor, &selection, order).map_err(failed)?;
         let first = transform.of(&self.tensors.at(member.first as usize)).map_err(failed)?;
         let step = casts.step(1, &tensor.dtype, &first.dtype).map_err(failed)?;
-        Ok(MemberRegion { part, region, step })
+        Ok(MemberRegion { shard, region, step })
     }
 
     fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {

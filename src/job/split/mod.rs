@@ -204,7 +204,7 @@ impl Cuts {
 #[non_exhaustive]
 pub enum SplitFault {
     /// File names without a place for the part's number.
-    #[error("no place for the number of the part")]
+    #[error("the name has no {{}} for the number of the part")]
     NoPlace,
     /// The result has no such axis.
     #[error("axis {axis} is out of bounds for array of dimension {ndim}")]
@@ -236,7 +236,7 @@ pub enum SplitFault {
         block: u64,
     },
     /// More parts than can be made.
-    #[error("it would be cut into {count} parts, and at most {most} are possible")]
+    #[error("the axis would be cut into {count} parts, and at most {most} are possible")]
     Parts {
         /// The number of parts.
         count: u64,
@@ -258,7 +258,7 @@ pub enum SplitFault {
         longest: u64,
     },
     /// A number of parts that is not the number of texts that name them.
-    #[error("it would be cut into {count} parts, and the list in the name has {texts} texts")]
+    #[error("the axis would be cut into {count} parts, and the list in the name has {texts} texts")]
     Texts {
         /// The number of parts.
         count: u64,
@@ -271,7 +271,7 @@ pub enum SplitFault {
     #[error("a part has size {0} along the axis, and only size 1 can be dropped")]
     Squeeze(u64),
     /// Tensors that would be cut into different numbers of parts.
-    #[error("it would be cut into {count} parts, and tensor {first_name:?} into {first}")]
+    #[error("the axis would be cut into {count} parts, and tensor {first_name:?} into {first}")]
     Counts {
         /// The number of parts.
         count: u64,

@@ -288,7 +288,7 @@ impl<'a> Split<'a> {
                 // once to scratch, and once from there to the output
                 temporary_bytes = temporary_bytes.saturating_add(bytes.saturating_mul(2));
             }
-            takes.push(Take::new(tensor.part(), region, Conversion::None, end));
+            takes.push(Take::new(tensor.shard(), region, Conversion::None, end));
             target.number = contents.len();
             target.source = 1;
             let made = TensorInfo::new(tensor.dtype.clone(), shape, Order::C, end);
@@ -378,7 +378,7 @@ impl<'a> Split<'a> {
             let Some(selection) = selection else { continue };
             let region = <dyn Region>::of_selection(tensor, &selection, order);
             let region = region.map_err(|cause| input.failed_tensor(tensor, true, cause))?;
-            let take = Take::new(tensor.part(), region, entry.conversion, at);
+            let take = Take::new(tensor.shard(), region, entry.conversion, at);
             takes.push((target.source, take));
         }
         takes.sort_by_key(|(_, take)| take.at);

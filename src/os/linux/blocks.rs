@@ -31,18 +31,18 @@ fn allocate_by(flags: FallocateFlags, file: impl AsFd, range: Range<u64>) -> Res
     let allocate = |len: u64| retry_on_intr(|| fallocate(&file, flags, range.start, len));
     let len = range.end - range.start;
     if len > SMALL && is_more_than_free(&file, len) {
-        // fail where the file system cannot allocate at all
+        // an error if the file system cannot allocate at all
         allocate(1)?;
         return Err(Errno::NOSPC);
     }
     allocate(len)
 }
 
-/// A range of at most so many bytes is allocated without a look at the free space.
+/// A range of at most this many bytes is allocated without checking the free space.
 const SMALL: u64 = 1 << 20;
 
-/// Whether the file system has too little free space for `len` bytes more of a file, as far as it tells. Many
-/// file systems fill up all free space before they fail.
+/// Whether the file system says that it has too little free space for `len` more bytes of a file. Without this check
+/// many file systems fill all free space before they fail.
 fn is_more_than_free(file: impl AsFd, len: u64) -> bool {
     let Ok(system) = fstatvfs(&file) else { return false };
     let blocks = if geteuid().is_root() { system.f_bfree } else { system.f_bavail };

@@ -1,5 +1,5 @@
-//! Files and folders by the names of POSIX's calls. A folder is known by an open handle, as there, and a name in it
-//! goes by the path that the folder has at the time.
+//! Files and folders, in functions named like POSIX's calls. As in POSIX, a folder is an open handle. A name in a folder
+//! is found by the folder's current path.
 
 #![allow(unsafe_code)]
 
@@ -23,14 +23,14 @@ use windows_sys::Win32::Storage::FileSystem::{
 use super::io::{Errno, Result};
 use super::path::{Arg, below};
 
-/// Flags of a call, of which several may be given.
+/// A type for the flags of a call, which can be combined.
 macro_rules! flags {
     ($(#[$doc:meta])* $type:ident { $($name:ident = $bits:literal,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) struct $type(u32);
 
-        // not each of them is empty, or is asked, somewhere
+        // not every type of flags uses every function
         #[allow(dead_code)]
         impl $type {
             $(pub(crate) const $name: $type = $type($bits);)*
@@ -79,7 +79,7 @@ flags!(AtFlags { SYMLINK_NOFOLLOW = 1, REMOVEDIR = 2, EACCESS = 0, });
 flags!(Access { WRITE_OK = 2, EXEC_OK = 0, });
 
 flags!(
-    /// Permission bits, of which Windows knows none but the right to write.
+    /// Permission bits. Windows has only the right to write.
     Mode { RWXU = 0o700, RWXG = 0o070, RWXO = 0o007, }
 );
 
@@ -117,7 +117,7 @@ impl Gid {
     }
 }
 
-/// The kind of a file, in the bits of a mode that POSIX has for it.
+/// The kind of a file, as POSIX's mode bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileType {
     Fifo,
@@ -159,7 +159,7 @@ impl FileType {
     }
 }
 
-/// What is known of a file. Owner and group are always 0.
+/// The status of a file. Owner and group are always 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stat {
     pub(crate) st_dev: u64,
@@ -175,7 +175,7 @@ pub(crate) struct Stat {
     pub(crate) st_ctime_nsec: i64,
 }
 
-/// A folder by its handle, or the current one.
+/// The current folder, where a folder's handle is expected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CurrentFolder;
 
@@ -183,7 +183,7 @@ pub(crate) const CWD: CurrentFolder = CurrentFolder;
 
 impl AsHandle for CurrentFolder {
     fn as_handle(&self) -> BorrowedHandle<'_> {
-        // SAFETY: the value stands for no open handle, is never closed, and calls here take it for a sign alone.
+        // SAFETY: the value is not an open handle and is never closed; functions here only compare it.
         unsafe { BorrowedHandle::borrow_raw(INVALID_HANDLE_VALUE) }
     }
 }
@@ -309,7 +309,7 @@ pub(crate) fn fstat(file: impl AsHandle) -> Result<Stat> {
     })
 }
 
-/// What is known of a standard stream whose file has no name for this process: its length, as wine gives it.
+/// The status of a standard stream whose file has no name for this process: under wine, its length.
 fn inherited(file: &impl AsHandle) -> Result<Stat> {
     let mut known = FILE_STANDARD_INFO::default();
     // SAFETY: the handle is open, and the result has the length that is given.
@@ -386,7 +386,7 @@ pub(crate) fn renameat(
     Ok(())
 }
 
-/// Truncate a file. One that this process has mapped is truncated when it is no longer mapped.
+/// Truncate a file. If this process has mapped it, it is truncated when it is no longer mapped.
 pub(crate) fn truncate(file: &File, len: u64) -> std::io::Result<()> {
     match file.set_len(len) {
         Err(error) if Errno::from_io_error(&error) == Some(Errno::MAPPED) => {
@@ -397,7 +397,7 @@ pub(crate) fn truncate(file: &File, len: u64) -> std::io::Result<()> {
     }
 }
 
-/// What can be done when this process has closed a file and its maps.
+/// A task that waits until this process has closed a file and its maps.
 enum Later {
     Remove(PathBuf),
     Truncate(File, u64),
@@ -432,7 +432,7 @@ fn unique() -> u64 {
     random >> 16
 }
 
-/// Rename a file or folder if the new name is free. Unlike POSIX's call, that of Windows can.
+/// Rename a file or folder if the new name is free.
 pub(crate) fn rename_if_free(
     from: impl AsHandle,
     old: impl Arg,
@@ -451,7 +451,7 @@ pub(crate) fn rename_if_free(
     if renamed == 0 { Err(Errno::last()) } else { Ok(()) }
 }
 
-/// Bring a file to the disk. The journal of NTFS does so for folders.
+/// Write a file to the disk. Folders need no call: NTFS journals them.
 pub(crate) fn fsync(file: impl AsHandle) -> Result<()> {
     let file = file_of(&file)?;
     if file.metadata()?.is_dir() { Ok(()) } else { Ok(file.sync_all()?) }
@@ -470,7 +470,7 @@ pub(crate) fn fchown(_: impl AsHandle, _: Option<Uid>, _: Option<Gid>) -> Result
     Ok(())
 }
 
-/// Whether something may be made in a folder, or a file be written.
+/// Whether this process may create files in a folder, or write a file.
 pub(crate) fn accessat(
     dir: impl AsHandle,
     name: impl Arg,

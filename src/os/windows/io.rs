@@ -1,14 +1,14 @@
-//! Errors of Windows by the names of POSIX.
+//! Errors of Windows, under POSIX's names.
 
 use windows_sys::Win32::Foundation as codes;
 
 pub(crate) type Result<T> = std::result::Result<T, Errno>;
 
-/// An error of the system, by its number. Numbers that say the same are one.
+/// The number of a system error. Numbers with one meaning are replaced by one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Errno(u32);
 
-/// Names of POSIX for errors of Windows, and the words of POSIX for each.
+/// POSIX's names and texts for errors of Windows.
 macro_rules! errors {
     ($($name:ident = $code:ident, $words:literal;)*) => {
         impl Errno {
@@ -91,7 +91,7 @@ impl From<Errno> for std::io::Error {
     }
 }
 
-/// The words of POSIX for an error of the system, which are the same in every language of Windows.
+/// POSIX's text for a system error; Windows' own texts depend on its language.
 pub fn words(code: i32) -> Option<&'static str> {
     words_of(Errno::of(code.cast_unsigned()))
 }

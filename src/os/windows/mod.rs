@@ -1,5 +1,5 @@
-//! Windows: calls of POSIX by the same names (`fs`, `io`, `path`), and what else is asked of the system. What it lacks
-//! is as on any other system (`other.rs`).
+//! Windows: functions named like POSIX's calls (`fs`, `io`, `path`), and the other functions of `os`. Functions that
+//! Windows lacks come from `other.rs`.
 
 #![allow(unsafe_code)]
 
@@ -54,7 +54,7 @@ pub(crate) use fs::truncate;
 pub use io::words;
 pub use path::{expanded, name_of};
 
-/// Reading and writing by position. The position of the handle moves too, which none of these calls looks at.
+/// Reading and writing by position. The handle's own position moves too; none of these calls uses it.
 pub(crate) trait FileExt {
     fn read_at(&self, out: &mut [u8], at: u64) -> IoResult<usize>;
 
@@ -111,7 +111,7 @@ pub(crate) fn open_to_read(path: &Path) -> IoResult<File> {
     open_at_once(path, false)
 }
 
-/// Open a file to read it, and to write it if `writes`. A folder opens too where it is only read, and is refused by
+/// Open a file to read it, and to write it if `writes`. Without `writes` a folder opens too: the caller refuses it by
 /// its kind.
 pub(crate) fn open_at_once(path: &Path, writes: bool) -> IoResult<File> {
     if writes && path.is_dir() {
@@ -121,7 +121,7 @@ pub(crate) fn open_at_once(path: &Path, writes: bool) -> IoResult<File> {
     OpenOptions::new().read(true).write(writes).custom_flags(flags).open(path)
 }
 
-/// An open file once more, such as a standard stream.
+/// Duplicate the handle of an open file, such as a standard stream.
 pub(crate) fn duplicate(file: impl AsHandle) -> IoResult<File> {
     file.as_handle().try_clone_to_owned().map(File::from)
 }
@@ -134,7 +134,7 @@ pub(crate) fn link_text(dir: impl AsHandle, name: &OsStr) -> Result<PathBuf> {
     Ok(std::fs::read_link(path::below(fs::path_of_handle(&dir)?, name.as_ref()))?)
 }
 
-/// Fails: a second name of a file that somebody has open could not be removed again.
+/// Always fails: a second name of an open file could not be removed again.
 pub(crate) fn link_aside(_: impl AsHandle, _: &OsStr, _: &str) -> Result<()> {
     Err(Errno::PERM)
 }
@@ -148,7 +148,7 @@ pub(crate) fn names_in(folder: impl AsHandle) -> Result<Vec<std::ffi::OsString>>
     Ok(entries.map(|entry| entry.map(|entry| entry.file_name())).collect::<IoResult<_>>()?)
 }
 
-/// Whether a handle has the right to append and none to write elsewhere, as a shell of Cygwin opens `>>`.
+/// Whether a handle may only append, as Cygwin's shell opens `>>`.
 pub(crate) fn appends(file: &File) -> bool {
     let mut status = IO_STATUS_BLOCK::default();
     let mut access = 0u32;
@@ -165,13 +165,13 @@ pub(crate) fn appends(file: &File) -> bool {
     outcome >= 0 && access & FILE_WRITE_DATA == 0
 }
 
-/// Lock a file for this process alone, until it is closed. The locked byte is far behind the end of any file: whoever
-/// only reads the file is not held up.
+/// Lock a file for this process alone, until it is closed. The locked byte is far beyond the end of any file, so that
+/// readers of the file need not wait.
 pub(crate) fn lock(file: &File) -> Result<()> {
     let at = OVERLAPPED_0_0 { Offset: u32::MAX - 1, OffsetHigh: i32::MAX.cast_unsigned() };
     let mut place = OVERLAPPED { Anonymous: OVERLAPPED_0 { Anonymous: at }, ..Default::default() };
     let flags = LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY;
-    // SAFETY: the handle is open and not asynchronous, so that the place is not used after the call.
+    // SAFETY: the handle is open and not asynchronous, so that the structure is not used after the call.
     let locked = unsafe { LockFileEx(file.as_raw_handle(), flags, 0, 1, 0, &raw mut place) };
     if locked == 0 { Err(Errno::last()) } else { Ok(()) }
 }
@@ -214,7 +214,7 @@ pub(crate) fn memory_bytes() -> u64 {
     if known == 0 { 0 } else { memory.ullTotalPhys }
 }
 
-// Maps. A file that is mapped cannot be cut short here, and so no page of it is lost.
+// Maps. On Windows a mapped file cannot be truncated, and so no page of a map is lost.
 
 /// Watches one map, on systems where pages of it may be lost.
 #[derive(Debug)]
@@ -245,7 +245,7 @@ pub(crate) fn open_file_limit() -> u64 {
     1 << 20
 }
 
-/// Whether an error says that the process has too many open files.
+/// Whether an error means that the process has too many open files.
 pub fn is_too_many_open_files(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(ERROR_TOO_MANY_OPEN_FILES.cast_signed())
 }
@@ -293,7 +293,7 @@ impl<Handle: AsHandle> Write for Waiting<Handle> {
         if unsafe { GetConsoleMode(handle.as_raw_handle(), &raw mut mode) } == 0 {
             let written = duplicate(handle)?.write(&bytes[..bytes.len().min(MOST)]);
             return written.map_err(|error| match error.raw_os_error().map(i32::cast_unsigned) {
-                // nobody reads the pipe, where the standard library knows two other numbers
+                // the pipe has no reader; the standard library does not know this number
                 Some(ERROR_PIPE_NOT_CONNECTED) => ErrorKind::BrokenPipe.into(),
                 _ => error,
             });
@@ -350,7 +350,7 @@ unsafe extern "system" fn on_event(_: u32) -> i32 {
     0
 }
 
-/// Call `clean` when the console would end the process; it gets the function that ends it.
+/// Call `clean` when the console is about to end the process. Its argument is the function that ends the process.
 pub(crate) fn before_end(clean: impl FnOnce(&dyn Fn()) + Send + 'static) -> IoResult<()> {
     *CLEAN.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(clean));
     // SAFETY: the handler is a function, and runs on a thread of its own.
@@ -362,10 +362,10 @@ pub(crate) fn before_end(clean: impl FnOnce(&dyn Fn()) + Send + 'static) -> IoRe
 
 pub(crate) fn survive_file_limit() {}
 
-/// Does nothing: the exit status tells.
+/// Does nothing: on Windows the exit status is enough.
 pub fn end_by_closed_pipe() {}
 
-/// There is no program here to which Ctrl-C would be left.
+/// Always false: on Windows no other program handles Ctrl-C instead.
 pub fn note_interrupts() -> Arc<AtomicBool> {
     Arc::default()
 }

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::windows::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// What calls take as a name or a path.
+/// An argument that is a name or a path.
 pub(crate) trait Arg {
     fn as_path(&self) -> &Path;
 }
@@ -15,8 +15,8 @@ impl<T: AsRef<OsStr> + ?Sized> Arg for T {
     }
 }
 
-/// A name of these bytes, which a file or a user gave: UTF-8, where half a surrogate may stand alone, as in names of
-/// Windows. Other bytes are replaced.
+/// The name with these bytes, from a file or a user: UTF-8 with lone surrogates, as Windows has in names (WTF-8).
+/// Invalid bytes are replaced.
 pub fn name_of(bytes: Vec<u8>) -> OsString {
     let bytes = match String::from_utf8(bytes) {
         Ok(name) => return name.into(),
@@ -48,7 +48,7 @@ pub(super) fn below(folder: PathBuf, name: &Path) -> PathBuf {
     }
 }
 
-/// A path without the prefix that lifts the limit of its length, as users know it.
+/// A path as users know it, without the prefix that lifts the limit on its length.
 pub(super) fn plain(path: PathBuf) -> PathBuf {
     let text = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
     match text {
@@ -57,8 +57,8 @@ pub(super) fn plain(path: PathBuf) -> PathBuf {
     }
 }
 
-/// The files that a path with `*` or `?` stands for, sorted; the path itself where there are none. Shells of Windows
-/// leave this to programs.
+/// The files that match a path with `*` or `?`, sorted; the path itself if none match. On Windows programs do this, not
+/// the shell.
 pub fn expanded(path: &Path) -> Vec<PathBuf> {
     let is_pattern = |name: &OsStr| name.as_encoded_bytes().iter().any(|byte| b"*?".contains(byte));
     let is_address = path.to_str().is_some_and(|text| text.contains("://"));
@@ -90,7 +90,7 @@ pub fn expanded(path: &Path) -> Vec<PathBuf> {
 
 fn matches(pattern: &[char], name: &[char]) -> bool {
     let (mut at, mut from) = (0, 0);
-    // the last star, and where the text that it stands for ends
+    // the position of the last star, and the end of the text that it matches so far
     let mut star = None;
     while from < name.len() {
         match pattern.get(at) {

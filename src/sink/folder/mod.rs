@@ -44,7 +44,7 @@ pub struct FolderSink {
     path: PathBuf,
     files: Files<FileSink>,
     place: FolderTarget,
-    /// The folder whose place it takes as a whole.
+    /// The folder that it replaces as a whole.
     replaced: Option<ExistingFolder>,
     /// The names of old files that are removed when the new files are in place.
     removed: Vec<String>,
@@ -53,8 +53,8 @@ pub struct FolderSink {
 
 impl FolderSink {
     /// Create a folder at `path` with these files: for each, a name, a length in bytes, and permissions
-    /// where given. By the last file the others are found, such as the index of a checkpoint. Files with the
-    /// names of `old` are removed, unless they are replaced.
+    /// where given. The last file is the one that names the others, such as the index of a checkpoint. Old files with the
+    /// names `old` are removed, unless they are replaced.
     pub fn create(
         path: &Path,
         files: &[(&str, u64, Option<u32>)],
@@ -65,8 +65,8 @@ impl FolderSink {
         FolderSink::begin(path, files, old, place, options)
     }
 
-    /// Create the sink of a folder that replaces an existing one as a whole, if `goes` is true of
-    /// that or it is empty. Names are paths in it.
+    /// Create the sink of a folder that replaces an existing folder as a whole. The existing folder must be empty, or
+    /// `goes` must be true of it. Names are paths in the folder.
     pub fn create_whole(
         path: &Path,
         files: &[(&str, u64, Option<u32>)],
@@ -140,7 +140,7 @@ impl FolderSink {
     }
 }
 
-/// The place of a whole folder, and the folder that it takes it from.
+/// The target of a folder that is replaced as a whole, and the existing folder.
 fn whole_place(
     path: &Path,
     goes: fn(&Path) -> bool,
@@ -229,9 +229,9 @@ fn in_folder(folder: &Path, name: impl AsRef<Path>, error: SinkError) -> SinkErr
 
 // The exchange of a folder's files one by one, where the folder as a whole cannot be exchanged.
 //
-// The last old file, by which the others are found, is taken away, the other files are exchanged or taken
-// away, and the last new file takes its place, without a signal in between. Each step can be taken back
-// (`placed`), so that an error undoes all of them.
+// The last old file, which names the others (an index), is moved aside. Then the other files are exchanged or moved
+// aside, and the last new file gets its name. No signal comes in between. Each step can be undone (`placed`), and an
+// error undoes all of them.
 
 /// Give all files their names. `in_folder` adds to an error the name of the file at fault.
 fn replace(
@@ -366,7 +366,7 @@ impl ExistingFolder {
         names_in(&*self.fd).map_err(SinkError::os("cannot be created"))
     }
 
-    /// The place of a file in the folder: where a symbolic link of that name leads.
+    /// The target of a file in the folder: a symbolic link of that name is followed.
     fn entry(&self, name: &str) -> SinkResult<FileAt> {
         let failed = SinkError::os("cannot be created");
         let here = |old_mode| FileAt { dir: Arc::clone(&self.fd), name: name.into(), old_mode };

@@ -1,8 +1,8 @@
 //! A folder of files and subfolders whose names are not known beforehand. It appears as a whole.
 //!
-//! Each file is complete when it is written, and there are as many as chunks. They are written to a folder with a
-//! temporary name, which gets its final name at the end. An existing folder is replaced only if it is such a
-//! folder itself, which a file tells that all of them have.
+//! Each file is written with one call. There is a file for each chunk. Files are written to a folder with a temporary
+//! name, which gets its final name at the end. An existing folder is replaced only if it is of the same kind: it must
+//! have a file that marks such folders.
 
 use std::collections::BTreeSet;
 use std::fs::File;

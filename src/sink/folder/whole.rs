@@ -20,8 +20,8 @@ use crate::sink::several::FileInSpace;
 use crate::sink::temp_name::{PREFIX, TempKind, TempName, without_signals};
 use crate::sink::{SinkError, SinkOptions, SinkResult};
 
-/// A folder with a temporary name beside the folder that it will replace. It has the old folder's
-/// owner and rights, and all its files except those to be replaced.
+/// A folder with a temporary name, beside the folder that it will replace. It has the owner, the rights and all files of
+/// the old folder, except for the files to be replaced.
 pub(super) struct PreparedFolder {
     temp_name: TempName,
     fd: Arc<OwnedFd>,
@@ -96,7 +96,7 @@ pub(super) fn prepare(
 ) -> SinkResult<Option<PreparedFolder>> {
     let Some(FileAt { dir, name, .. }) = &folder.at else { return Ok(None) };
     let Some(stat) = stands_there(folder, dir, name) else { return Ok(None) };
-    // the old files could not be removed afterwards; replaced one by one, this is an error
+    // afterwards the old files could not be removed; replacing files one by one reports this as an error
     let replaced = files.iter().map(|file| file.name.as_os_str());
     let goes = replaced.chain(removed.iter().map(OsStr::new));
     if goes.clone().any(|name| os::is_fixed(&folder.fd, name)) {

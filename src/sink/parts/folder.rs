@@ -50,7 +50,7 @@ pub(super) struct Data {
     pub(super) file: File,
 }
 
-/// The place of an output at a path, which must be a file.
+/// Resolve the path of an output, which must be a file.
 pub(super) fn output_at(path: &Path) -> SinkResult<FileAt> {
     match resolve(path)? {
         Resolved::File(entry) => Ok(entry),

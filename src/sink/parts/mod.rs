@@ -35,7 +35,7 @@
 //! finish: they write equal bytes, and the second one finds `data` gone and the output in place. A process that is
 //! killed in step 4, 5 or 6 leaves its part complete; running any part again continues there.
 //!
-//! **What it relies on:** of several links to one name, the first succeeds and the others fail; rename is atomic;
+//! **What the protocol relies on:** of several links to one name, the first succeeds and the others fail; rename is atomic;
 //! bytes that were synced are visible to all who open the file later (close-to-open). NFS guarantees this. A client
 //! may remember that a name is missing, but forgets it when it makes a name in the folder, as step 3 does before
 //! step 4. There are no locks, and clocks are never compared.
@@ -89,18 +89,18 @@ pub fn discard(path: &Path) -> SinkResult<bool> {
 /// Why a part cannot be written, beyond the errors of any output.
 #[derive(Debug, thiserror::Error)]
 pub enum PartsError {
-    #[error("parts of another job exist for it: {0}")]
+    #[error("parts of another job exist: {0}")]
     OtherJob(Difference),
-    #[error("its parts were discarded while this one was being written")]
+    #[error("the parts were discarded while this part was being written")]
     Discarded,
     #[error("parts can only be written to a file")]
     NotAFile,
     /// Parts never replace a folder: no system call does this at once while others may write.
     #[error("is a folder that is not empty: remove it first")]
     FolderExists,
-    #[error("{0} of its parts is damaged")]
+    #[error("the file {0:?} of its parts is damaged")]
     Damaged(String),
-    #[error("the data file of its parts has {found} bytes, not {len}")]
+    #[error("the file \"data\" of its parts has {found} bytes, not {len}")]
     OtherLen { found: u64, len: u64 },
 }
 
@@ -111,11 +111,11 @@ pub enum Difference {
     Parts { theirs: u64, ours: u64 },
     #[error("version {theirs} made them, this is version {ours}")]
     Version { theirs: String, ours: String },
-    #[error("its parts were made from other inputs")]
+    #[error("they were made from other inputs")]
     Inputs,
-    #[error("the input {0} had another size or another time of last change")]
+    #[error("the input {0} had a different size or time of last change")]
     Input(String),
-    #[error("the input {0} had the same size and time of last change, but other content")]
+    #[error("the input {0} had the same size and time of last change, but different content")]
     Content(String),
     #[error("the index, or another flag that changes the output, differs")]
     Work,

@@ -9,9 +9,9 @@
 //! The length of a deflated member is known at its end. Its local header is written then, if the
 //! inner sink can be written at any position; else CRC and sizes follow the member.
 //!
-//! Every block of a member is deflated by itself, and ends at a whole byte: so many workers deflate at a time, and
-//! only append the results one after the other. The ends of blocks do not depend on the caller's writes, so that
-//! equal input gives equal bytes.
+//! Every block of a member is deflated by itself, and ends at a whole byte. So many workers deflate at the same time;
+//! only the results are appended in order. The ends of blocks do not depend on the caller's writes: equal input gives
+//! equal bytes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

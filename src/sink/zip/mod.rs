@@ -32,7 +32,7 @@ pub struct ZipLayout {
     end: u64,
 }
 
-/// The data of a member in a layout that cannot be computed.
+/// The facts of a member that its layout cannot be computed without.
 #[derive(Clone, Debug)]
 struct MemberLayout {
     /// The offset of the member's local header.

@@ -24,7 +24,7 @@ pub(super) struct ChosenColumns {
 
 impl ChosenColumns {
     pub(super) fn new(numbers: Vec<i64>) -> ChosenColumns {
-        let from_start = |(place, &number)| Some((u64::try_from(number).ok()?, place));
+        let from_start = |(position, &number)| Some((u64::try_from(number).ok()?, position));
         let mut ascending: Vec<_> = (0..).zip(&numbers).filter_map(from_start).collect();
         ascending.sort_unstable();
         let negative = numbers.iter().filter(|&&number| number < 0);
@@ -46,9 +46,9 @@ impl ChosenColumns {
     }
 
     /// Take the next cell of the row.
-    pub(super) fn hold(&mut self, place: TextPosition, text: &str) -> Result<(), TextFault> {
+    pub(super) fn hold(&mut self, position: TextPosition, text: &str) -> Result<(), TextFault> {
         while let Some(&(number, at)) = self.ascending.get(self.passed)
-            && number < place.column
+            && number < position.column
         {
             self.cells[at].clear();
             self.cells[at].push_str(text);
@@ -62,7 +62,7 @@ impl ChosenColumns {
             self.last.push_back(text.to_owned());
             self.held += held(text);
         }
-        if self.held > MAX_ROW { Err(TextFault::LongCells { place }) } else { Ok(()) }
+        if self.held > MAX_ROW { Err(TextFault::LongCells { position }) } else { Ok(()) }
     }
 
     /// The chosen columns, from 1, in a row of `found` cells.

@@ -173,7 +173,7 @@ pub enum IntegersFault {
     TooLarge { line: u64, text: String },
     #[error("line {line}: a number is missing beside a comma")]
     Missing { line: u64 },
-    #[error("line {line} holds {found} numbers, the lines before it {expected}")]
+    #[error("line {line} holds {found} numbers, earlier lines hold {expected}")]
     Ragged { line: u64, found: u64, expected: u64 },
 }
 

@@ -23,9 +23,9 @@ pub(super) struct JsonParser {
     depth: Option<usize>,
     expected: Expected,
     token: Vec<u8>,
-    token_place: TextPosition,
+    token_position: TextPosition,
     in_text: bool,
-    place: TextPosition,
+    position: TextPosition,
     found: FoundNumbers,
 }
 
@@ -61,7 +61,7 @@ struct FoundNumbers {
 impl JsonParser {
     /// A parser that reads elements by `cells`, or finds the dtype from the numbers.
     pub(super) fn new(cells: Option<CellReader>) -> JsonParser {
-        let place = TextPosition { line: 1, column: 1 };
+        let position = TextPosition { line: 1, column: 1 };
         JsonParser {
             cells,
             counts: Vec::new(),
@@ -69,9 +69,9 @@ impl JsonParser {
             depth: None,
             expected: Expected::Value,
             token: Vec::new(),
-            token_place: place,
+            token_position: position,
             in_text: false,
-            place,
+            position,
             found: FoundNumbers::default(),
         }
     }
@@ -109,7 +109,7 @@ impl JsonParser {
     }
 
     fn failed(&self, what: &'static str) -> TextFault {
-        TextFault::Json { place: self.place, what }
+        TextFault::Json { position: self.position, what }
     }
 
     fn byte(&mut self, byte: u8, out: &mut Vec<u8>) -> Result<(), TextFault> {
@@ -148,7 +148,7 @@ impl JsonParser {
                 self.expected = Expected::Value;
                 Ok(())
             }
-            b'{' => Err(self.failed("an object, where lists of numbers are read")),
+            b'{' => Err(self.failed("an object: only lists of numbers are read")),
             _ => Err(self.unexpected()),
         }
     }
@@ -167,7 +167,7 @@ impl JsonParser {
         if !matches!(self.expected, Expected::Value | Expected::First) {
             return Err(self.unexpected());
         }
-        self.token_place = self.place;
+        self.token_position = self.position;
         if let Some(count) = self.counts.last_mut() {
             *count += 1;
         }
@@ -188,12 +188,12 @@ impl JsonParser {
             return Err(self.failed("the lists have too many axes: 64 are possible"));
         }
         if self.depth.is_some_and(|numbers| depth > numbers) {
-            return Err(self.failed("a list where the lists before have a number"));
+            return Err(self.failed("a list where earlier lists have a number"));
         }
         if depth > self.lengths.len() {
             // an earlier empty list has no lists in it
             if self.lengths.last().is_some_and(Option::is_some) {
-                return Err(self.failed("a list where the lists before have no list"));
+                return Err(self.failed("a list where earlier lists have no list"));
             }
             self.lengths.push(None);
         }
@@ -212,7 +212,7 @@ impl JsonParser {
         };
         match *length {
             Some(expected) if expected != found => {
-                return Err(TextFault::RaggedLists { place: self.place, found, expected });
+                return Err(TextFault::RaggedLists { position: self.position, found, expected });
             }
             _ => *length = Some(found),
         }
@@ -222,43 +222,43 @@ impl JsonParser {
 
     fn hold(&mut self, byte: u8) -> Result<(), TextFault> {
         if self.token.len() == MAX_CELL {
-            return Err(TextFault::TooLong { place: self.token_place });
+            return Err(TextFault::TooLong { position: self.token_position });
         }
         self.token.push(byte);
         Ok(())
     }
 
-    /// End a number, or a word in its place.
+    /// End a number, or a word instead of one.
     fn value(&mut self, is_text: bool, out: &mut Vec<u8>) -> Result<(), TextFault> {
-        let place = self.token_place;
+        let position = self.token_position;
         let depth = self.counts.len();
         if self.lengths.len() > depth || self.depth.is_some_and(|it| it != depth) {
-            let what = "a number where the lists before have a list";
-            return Err(TextFault::Json { place, what });
+            let what = "a number where earlier lists have a list";
+            return Err(TextFault::Json { position, what });
         }
         self.depth = Some(depth);
         self.end_value();
         let token = std::mem::take(&mut self.token);
-        let text = str::from_utf8(&token).map_err(|_| TextFault::NotUtf8 { place })?;
+        let text = str::from_utf8(&token).map_err(|_| TextFault::NotUtf8 { position })?;
         let text = match text {
             "NaN" | "Infinity" | "-Infinity" => text,
             _ if is_text => {
-                return Err(TextFault::Json { place, what: "a string is not a number" });
+                return Err(TextFault::Json { position, what: "a string is not a number" });
             }
             "true" => "1",
             "false" => "0",
-            "null" => return Err(TextFault::Json { place, what: "null is not a number" }),
+            "null" => return Err(TextFault::Json { position, what: "null is not a number" }),
             _ if is_number(text) => text,
-            _ => return Err(TextFault::Json { place, what: "not a number of JSON" }),
+            _ => return Err(TextFault::Json { position, what: "not a JSON number" }),
         };
         let pushed = match &self.cells {
             Some(cells) => cells.push(text, out).ok_or_else(|| TextFault::Cell {
-                place,
+                position,
                 error: cells.refusal(text, &shortened(text)),
                 remedy: None,
             }),
             None => self.found.push(
-                place,
+                position,
                 text,
                 token.starts_with(b"t") || token.starts_with(b"f"),
                 out,
@@ -275,7 +275,7 @@ impl FoundNumbers {
     /// Append a number whose dtype is not known yet.
     fn push(
         &mut self,
-        place: TextPosition,
+        position: TextPosition,
         text: &str,
         is_boolean: bool,
         out: &mut Vec<u8>,
@@ -296,7 +296,7 @@ impl FoundNumbers {
         if is_integer && signed.is_none() && self.too_large.is_none() {
             let cells = CellReader::of(&DType::Scalar(Scalar::I64, Endian::Little));
             self.too_large = cells.map(|cells| TextFault::Cell {
-                place,
+                position,
                 error: cells.refusal(text, &shortened(text)),
                 remedy: None,
             });
@@ -310,7 +310,7 @@ impl FoundNumbers {
             return Ok(());
         }
         let float: f64 =
-            text.parse().map_err(|_| TextFault::Json { place, what: "not a number of JSON" })?;
+            text.parse().map_err(|_| TextFault::Json { position, what: "not a JSON number" })?;
         out.extend(float.to_le_bytes());
         Ok(())
     }
@@ -322,9 +322,9 @@ impl TextParser for JsonParser {
     fn parse(&mut self, text: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
         for &byte in text {
             self.byte(byte, out)?;
-            self.place.column += 1;
+            self.position.column += 1;
             if byte == b'\n' {
-                self.place = TextPosition { line: self.place.line + 1, column: 1 };
+                self.position = TextPosition { line: self.position.line + 1, column: 1 };
             }
         }
         Ok(())

@@ -62,7 +62,7 @@ impl fmt::Display for TextPosition {
 pub enum CellRemedy {
     /// A character other than the expected one between columns.
     Delimiter(char),
-    /// Decimal points in place of commas.
+    /// Decimal points instead of commas.
     Points,
     /// This word as NaN.
     Missing(String),
@@ -75,31 +75,31 @@ pub enum CellRemedy {
 /// Why a text holds no tensor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextFault {
-    #[error("{place}: {error}")]
-    Cell { place: TextPosition, error: ElementError, remedy: Option<CellRemedy> },
-    #[error("{place}: the quotes of the cell are not closed")]
-    OpenQuote { place: TextPosition },
+    #[error("{position}: {error}")]
+    Cell { position: TextPosition, error: ElementError, remedy: Option<CellRemedy> },
+    #[error("{position}: the quotes of the cell are not closed")]
+    OpenQuote { position: TextPosition },
     #[error("the text is UTF-16, and UTF-8 is read")]
     Utf16 { unmarked: Option<Endian> },
-    #[error("{place}: the cell is longer than {} bytes", MAX_CELL)]
-    TooLong { place: TextPosition },
-    #[error("{place}: the cell is empty")]
-    EmptyCell { place: TextPosition, may_be_nan: bool },
-    #[error("{place}: the bytes are not UTF-8")]
-    NotUtf8 { place: TextPosition },
-    #[error("{place}: the row has only {}, the rows before have {expected}",
-        counted(place.column - 1))]
-    ShortRow { place: TextPosition, expected: u64 },
-    #[error("{place}: the row has more cells than the rows before, which have {expected}")]
-    LongRow { place: TextPosition, expected: u64 },
-    #[error("{place}: '{text}' is a number in a line of names")]
-    NumberInNames { place: TextPosition, text: String },
-    #[error("{place}: there is another column named '{name}'")]
-    NameTwice { place: TextPosition, name: String },
-    #[error("{place}: the names of the columns have more than {} bytes", MAX_NAMES)]
-    LongNames { place: TextPosition },
-    #[error("{place}: the chosen cells of the row have more than {} bytes", MAX_ROW)]
-    LongCells { place: TextPosition },
+    #[error("{position}: the cell is longer than {} bytes", MAX_CELL)]
+    TooLong { position: TextPosition },
+    #[error("{position}: the cell is empty")]
+    EmptyCell { position: TextPosition, may_be_nan: bool },
+    #[error("{position}: the bytes are not UTF-8")]
+    NotUtf8 { position: TextPosition },
+    #[error("{position}: the row has only {}, earlier rows have {expected}",
+        counted(position.column - 1))]
+    ShortRow { position: TextPosition, expected: u64 },
+    #[error("{position}: the row has more cells than earlier rows, which have {expected}")]
+    LongRow { position: TextPosition, expected: u64 },
+    #[error("{position}: '{text}' is a number in a line of names")]
+    NumberInNames { position: TextPosition, text: String },
+    #[error("{position}: there is another column named '{name}'")]
+    NameTwice { position: TextPosition, name: String },
+    #[error("{position}: the names of the columns have more than {} bytes", MAX_NAMES)]
+    LongNames { position: TextPosition },
+    #[error("{position}: the chosen cells of the row have more than {} bytes", MAX_ROW)]
+    LongCells { position: TextPosition },
     #[error("line {line}: there is no column {number}: columns count from 0, and the row has {}", counted(*.found))]
     NoColumn { line: u64, number: i64, found: u64 },
     #[error(transparent)]
@@ -108,10 +108,10 @@ pub enum TextFault {
     NoRows { strings: bool },
     #[error("elements of dtype {0} are not read from text")]
     NoText(DType),
-    #[error("{place}: {what}")]
-    Json { place: TextPosition, what: &'static str },
-    #[error("{place}: a list has length {found}, the lists before have length {expected}")]
-    RaggedLists { place: TextPosition, found: u64, expected: u64 },
+    #[error("{position}: {what}")]
+    Json { position: TextPosition, what: &'static str },
+    #[error("{position}: a list has length {found}, earlier lists have length {expected}")]
+    RaggedLists { position: TextPosition, found: u64, expected: u64 },
     #[error("complex numbers are lists of two: [real, imaginary]")]
     NotPairs,
     #[error("it holds too many elements")]

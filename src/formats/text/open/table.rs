@@ -193,7 +193,7 @@ impl TableParser {
         Ok(DType::Npy(NpyType::Structure(Arc::new(Structure { fields, itemsize }))))
     }
 
-    fn place(&self, column: u64) -> TextPosition {
+    fn position(&self, column: u64) -> TextPosition {
         TextPosition { line: self.lines + 1, column }
     }
 
@@ -230,7 +230,7 @@ impl TableParser {
     /// Store the beginning of a cell.
     fn hold(&mut self, part: &[u8]) -> Result<(), TextFault> {
         if self.cell.len() + part.len() > MAX_CELL {
-            return Err(TextFault::TooLong { place: self.place(self.column + 1) });
+            return Err(TextFault::TooLong { position: self.position(self.column + 1) });
         }
         self.cell.extend_from_slice(part);
         Ok(())
@@ -262,33 +262,33 @@ impl TableParser {
     fn take_one(&mut self, cell: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
         self.column += 1;
         self.was_quoted = false;
-        let place = self.place(self.column);
+        let position = self.position(self.column);
         if let Some(expected) = self.columns.filter(|&columns| self.column > columns) {
-            return Err(TextFault::LongRow { place, expected });
+            return Err(TextFault::LongRow { position, expected });
         }
-        let text = str::from_utf8(cell).map_err(|_| TextFault::NotUtf8 { place })?;
+        let text = str::from_utf8(cell).map_err(|_| TextFault::NotUtf8 { position })?;
         let is_row = matches!(self.phase, TablePhase::Rows);
         if self.with_names && !is_row {
             self.first_len += text.len();
             if self.first_len > MAX_NAMES {
-                return Err(TextFault::LongNames { place });
+                return Err(TextFault::LongNames { position });
             }
             self.first.push(text.to_owned());
             return Ok(());
         }
         if !is_row && self.chosen.is_some() && self.suspect.is_none() && self.is_suspect(text) {
-            self.suspect = Some((place, text.to_owned()));
+            self.suspect = Some((position, text.to_owned()));
         }
         match &mut self.chosen {
-            Some(chosen) => chosen.hold(place, text),
-            None if is_row => self.element(place, text, out),
-            None => self.name(place, trimmed(text), out),
+            Some(chosen) => chosen.hold(position, text),
+            None if is_row => self.element(position, text, out),
+            None => self.name(position, trimmed(text), out),
         }
     }
 
     fn element(
         &mut self,
-        place: TextPosition,
+        position: TextPosition,
         text: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), TextFault> {
@@ -298,13 +298,13 @@ impl TableParser {
         }
         self.has_wide = self.has_wide || is_wide(trimmed(text));
         self.cells.push(text, out).ok_or_else(|| match trimmed(text) {
-            "" => self.empty_cell(place),
-            _ => self.refused(place, text),
+            "" => self.empty_cell(position),
+            _ => self.refused(position, text),
         })
     }
 
-    fn empty_cell(&self, place: TextPosition) -> TextFault {
-        TextFault::EmptyCell { place, may_be_nan: self.cells.hold_nan() }
+    fn empty_cell(&self, position: TextPosition) -> TextFault {
+        TextFault::EmptyCell { position, may_be_nan: self.cells.hold_nan() }
     }
 
     fn is_missing(&self, text: &str) -> bool {
@@ -313,15 +313,15 @@ impl TableParser {
     }
 
     /// The error for a cell that is not an element.
-    fn refused(&self, place: TextPosition, text: &str) -> TextFault {
+    fn refused(&self, position: TextPosition, text: &str) -> TextFault {
         let error = self.cells.refusal(text, &shortened(text));
         let is_word = matches!(error, ElementError::NotANumber(_));
-        let remedy = if is_word { self.remedy(place, trimmed(text)) } else { None };
-        TextFault::Cell { place, error, remedy }
+        let remedy = if is_word { self.remedy(position, trimmed(text)) } else { None };
+        TextFault::Cell { position, error, remedy }
     }
 
     /// A way to read the table in which this cell is not a number.
-    fn remedy(&self, place: TextPosition, text: &str) -> Option<CellRemedy> {
+    fn remedy(&self, position: TextPosition, text: &str) -> Option<CellRemedy> {
         let parted = |delimiter: &char| {
             let mut parts = text.split(*delimiter).map(trimmed).filter(|part| !part.is_empty());
             text.contains(*delimiter) && parts.all(|part| self.cells.is_number(part))
@@ -331,7 +331,7 @@ impl TableParser {
         let is_boolean = ["TRUE", "FALSE"].iter().any(|word| text.eq_ignore_ascii_case(word));
         match others.filter(|other| own != Some(*other)).find(parted) {
             // where another delimiter splits the cell, commas are decimal commas: around the cell or in it
-            Some(_) if own == Some(',') && place.column > 1 => Some(CellRemedy::Points),
+            Some(_) if own == Some(',') && position.column > 1 => Some(CellRemedy::Points),
             Some(',') if own.is_some() && text.matches(',').count() == 1 => {
                 Some(CellRemedy::Points)
             }
@@ -360,7 +360,7 @@ impl TableParser {
     /// Take a cell of the first line. The line holds names, which are skipped, if no cell is a number.
     fn name(
         &mut self,
-        place: TextPosition,
+        position: TextPosition,
         text: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), TextFault> {
@@ -369,17 +369,17 @@ impl TableParser {
                 self.phase = TablePhase::Rows;
                 // the earlier cells are empty
                 for column in 1..self.column {
-                    self.element(self.place(column), "", out)?;
+                    self.element(self.position(column), "", out)?;
                 }
-                self.element(place, text, out)
+                self.element(position, text, out)
             }
             (true, _) => Err(match self.suspect.take() {
-                Some((place, cell)) => self.refused(place, &cell),
-                None => TextFault::NumberInNames { place, text: shortened(text).into_owned() },
+                Some((position, cell)) => self.refused(position, &cell),
+                None => TextFault::NumberInNames { position, text: shortened(text).into_owned() },
             }),
             (false, _) => {
                 if self.suspect.is_none() && self.is_suspect(text) {
-                    self.suspect = Some((place, text.to_owned()));
+                    self.suspect = Some((position, text.to_owned()));
                 }
                 if !text.is_empty() {
                     self.phase = TablePhase::Names;
@@ -399,7 +399,7 @@ impl TableParser {
         };
         let cell = |column: u64| trimmed(&cells[column as usize - 1]);
         if cells.iter().all(|cell| trimmed(cell).is_empty()) {
-            return Err(self.empty_cell(self.place(1)));
+            return Err(self.empty_cell(self.position(1)));
         }
         let number = columns.iter().copied().find(|&column| self.holds_number(cell(column)));
         let mut comments = mem::take(&mut self.comments).into_iter();
@@ -407,15 +407,15 @@ impl TableParser {
         let comment = comment.filter(|_| number.is_some() || self.cells.are_strings());
         if let (None, Some(column)) = (&comment, number) {
             let text = shortened(cell(column)).into_owned();
-            return Err(TextFault::NumberInNames { place: self.place(column), text });
+            return Err(TextFault::NumberInNames { position: self.position(column), text });
         }
         for &column in &columns {
             match &comment {
                 Some((line, names)) => {
-                    let place = TextPosition { line: *line, column };
-                    self.keep_name(place, &names[column as usize - 1])?;
+                    let position = TextPosition { line: *line, column };
+                    self.keep_name(position, &names[column as usize - 1])?;
                 }
-                None => self.keep_name(self.place(column), cell(column))?,
+                None => self.keep_name(self.position(column), cell(column))?,
             }
         }
         if let Some(asked) = &self.fields {
@@ -429,7 +429,7 @@ impl TableParser {
         }
         if comment.is_some() {
             for &column in &columns {
-                self.element(self.place(column), &cells[column as usize - 1], out)?;
+                self.element(self.position(column), &cells[column as usize - 1], out)?;
             }
             self.rows += 1;
         }
@@ -455,24 +455,24 @@ impl TableParser {
             return Ok(());
         }
         for (column, text) in columns.into_iter().zip(chosen.cells()) {
-            self.element(self.place(column), text, out)?;
+            self.element(self.position(column), text, out)?;
         }
         self.rows += 1;
         Ok(())
     }
 
-    fn keep_name(&mut self, place: TextPosition, text: &str) -> Result<(), TextFault> {
+    fn keep_name(&mut self, position: TextPosition, text: &str) -> Result<(), TextFault> {
         let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
         let name = match quoted.unwrap_or(text) {
-            "" => format!("f{}", place.column - 1),
+            "" => format!("f{}", position.column - 1),
             name => name.to_owned(),
         };
         self.names_len += name.len();
         if self.names_len > MAX_NAMES {
-            return Err(TextFault::LongNames { place });
+            return Err(TextFault::LongNames { position });
         }
         if !self.seen.insert(name.clone()) {
-            return Err(TextFault::NameTwice { place, name: shortened(&name).into_owned() });
+            return Err(TextFault::NameTwice { position, name: shortened(&name).into_owned() });
         }
         self.names.push(name);
         Ok(())
@@ -494,8 +494,8 @@ impl TableParser {
             _ if found == 0 => {}
             _ if self.with_names && !is_row => self.end_first_line(found, out)?,
             (TablePhase::Rows, Some(expected)) if found < expected => {
-                let place = self.place(found + 1);
-                return Err(TextFault::ShortRow { place, expected });
+                let position = self.position(found + 1);
+                return Err(TextFault::ShortRow { position, expected });
             }
             (phase, _) => match (self.chosen.take(), phase) {
                 (Some(mut chosen), _) => {
@@ -503,10 +503,10 @@ impl TableParser {
                     chosen.end_row();
                     self.chosen = Some(chosen);
                 }
-                (None, TablePhase::Unknown) => return Err(self.empty_cell(self.place(1))),
+                (None, TablePhase::Unknown) => return Err(self.empty_cell(self.position(1))),
                 (None, TablePhase::Names) => {
-                    if let Some((place, cell)) = self.suspect.take() {
-                        return Err(self.refused(place, &cell));
+                    if let Some((position, cell)) = self.suspect.take() {
+                        return Err(self.refused(position, &cell));
                     }
                     self.phase = TablePhase::Rows;
                     self.columns = Some(found);
@@ -628,7 +628,7 @@ impl TextParser for TableParser {
             return Ok(());
         }
         if self.quoting == Quoting::Inside {
-            return Err(TextFault::OpenQuote { place: self.place(self.column + 1) });
+            return Err(TextFault::OpenQuote { position: self.position(self.column + 1) });
         }
         if !self.in_comment {
             self.end_cells(&[], out)?;

@@ -7,8 +7,8 @@
 //!   storage_data: {MetadataIndex(fqn, offset, index): _StorageInfo(relative_path, offset, length)}
 //! ```
 //!
-//! Objects are told by the names of their attributes, which are read wherever a class keeps them: in a dict, or
-//! beside one.
+//! Classes are not looked at: an object is recognised by the names of its attributes. They are read from the state of
+//! the object, whether it is a dict or a tuple with a dict.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -26,13 +26,13 @@ use crate::formats::pickle::{MAX_DECODED, PickleError};
 use crate::formats::torch::TorchError;
 use crate::source::{PieceBox, Source};
 
-/// The contents of a checkpoint, by its metadata.
+/// The contents of a checkpoint, as its metadata say.
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
     pub(super) tensors: Vec<DescribedTensor>,
-    /// The names of objects that are no tensors.
+    /// The names of objects that are not tensors.
     pub(super) objects: Vec<String>,
-    /// The names of the files, below the folder.
+    /// The paths of the files, relative to the folder.
     pub(super) files: Vec<String>,
 }
 
@@ -46,8 +46,8 @@ pub(super) struct DescribedTensor {
 
 #[derive(Debug)]
 pub(super) struct DescribedPiece {
-    /// The offset in the tensor along each axis, in elements.
-    pub(super) place: PieceBox,
+    /// The piece's box in the tensor, in elements.
+    pub(super) in_tensor: PieceBox,
     pub(super) stored: StoredPiece,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct StoredPiece {
     pub(super) bytes: Range<u64>,
 }
 
-/// The values of a pickle, of which all are kept.
+/// All shared values of a pickle, by their numbers.
 struct Values(Vec<SharedValue>);
 
 impl Values {
@@ -123,8 +123,8 @@ pub(super) fn read(source: &dyn Source) -> Result<Metadata, Cause> {
             };
             match stored.get(&(Rc::clone(&name), offset.clone())) {
                 Some(stored) => {
-                    let place = PieceBox { offset, shape };
-                    Ok(DescribedPiece { place, stored: stored.clone() })
+                    let in_tensor = PieceBox { offset, shape };
+                    Ok(DescribedPiece { in_tensor, stored: stored.clone() })
                 }
                 None => Err(damaged("it does not say where a chunk is stored")),
             }
@@ -136,7 +136,7 @@ pub(super) fn read(source: &dyn Source) -> Result<Metadata, Cause> {
     Ok(metadata)
 }
 
-/// The pieces, by the names of their tensors and their offsets in them.
+/// Stored pieces, by the name of the tensor and the piece's offset in the tensor.
 type StoredPieces = HashMap<(Rc<str>, Vec<u64>), StoredPiece>;
 
 fn stored_pieces(
@@ -174,7 +174,8 @@ fn stored_pieces(
     Ok(pieces)
 }
 
-/// The dtype of a tensor: the first of its properties, or the attribute of this name in older versions.
+/// The dtype of a tensor: the first item in the state of its properties, or in older versions their attribute
+/// `dtype`.
 fn dtype(values: &Values, properties: Option<PickleValue>) -> Result<DType, TorchError> {
     let of_state = |properties: &PickleValue| {
         let states = values.items(properties, SharedKind::Object).filter(|it| it.key.is_none());

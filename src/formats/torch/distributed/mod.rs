@@ -4,8 +4,8 @@
 //! folder/.metadata │ folder/__0_0.distcp: piece, piece, .. │ folder/__1_0.distcp: piece, ..
 //! ```
 //!
-//! `.metadata` says of each tensor its dtype, its shape, and where each piece of it is stored. A piece is what
-//! torch.save writes of one tensor, and is opened when its elements are read.
+//! `.metadata` gives the dtype and the shape of each tensor, and where each of its pieces is stored. A piece is a whole
+//! file of torch.save with one tensor, inside a `.distcp` file. It is opened when its elements are read.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -36,7 +36,7 @@ pub(crate) const METADATA: &str = ".metadata";
 /// The most pieces that a tensor may have.
 const MAX_PIECES: usize = 1 << 14;
 
-/// A distributed checkpoint, by its metadata.
+/// A distributed checkpoint. The file that is opened is `.metadata`.
 pub(crate) static FORMAT: Format = Format {
     is_named: |name| name == METADATA,
     ..Format::new("distributed pytorch", |_| false, open)
@@ -87,21 +87,22 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
             return Err(DistributedFault::Many(name).into());
         }
         let bytes = data_bytes(&shape, dtype.item_bits()).ok_or(DistributedFault::TooLarge)?;
-        let places = || described.iter().map(|piece| piece.place.clone());
-        if bytes > 0 && !cover(&shape, places().collect()) {
+        let boxes = || described.iter().map(|piece| piece.in_tensor.clone());
+        if bytes > 0 && !cover(&shape, boxes().collect()) {
             return Err(DistributedFault::Uncovered(name).into());
         }
         let item = dtype.item_bits() / 8;
-        let boxes = places().map(|PieceBox { offset, shape }| PieceBox {
+        let byte_boxes = boxes().map(|PieceBox { offset, shape }| PieceBox {
             offset: [offset, vec![0]].concat(),
             shape: [shape, vec![item]].concat(),
         });
         let in_bytes = [shape.as_slice(), &[item]].concat();
-        let start = tensors.push(&in_bytes, boxes.collect()).ok_or(DistributedFault::TooLarge)?;
+        let start =
+            tensors.push(&in_bytes, byte_boxes.collect()).ok_or(DistributedFault::TooLarge)?;
         pieces.extend(described.into_iter().map(|piece| ExpectedPiece {
             stored: piece.stored,
             dtype: dtype.clone(),
-            shape: piece.place.shape,
+            shape: piece.in_tensor.shape,
         }));
         let tensor = TensorInfo::new(dtype, shape, Order::C, start).placed(IN_PIECES, 0);
         infos.push(&TensorInfo { name: Some(name), ..tensor });
@@ -112,7 +113,7 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     Ok(Input { container: Container { unreadable, opaque: objects, ..input.container }, ..input })
 }
 
-/// Whether pieces cover a tensor, each element once.
+/// Whether each element of a tensor is in exactly one piece.
 fn cover(shape: &[u64], mut pieces: Vec<PieceBox>) -> bool {
     let is_inside = |piece: &PieceBox| {
         let axes = piece.offset.iter().zip(&piece.shape).zip(shape);
@@ -141,7 +142,7 @@ fn cover(shape: &[u64], mut pieces: Vec<PieceBox>) -> bool {
     covered == u128::from(count(shape)) && pieces.iter().enumerate().all(are_apart)
 }
 
-/// A piece, and what has to be in it.
+/// A stored piece, and the dtype and shape that its tensor must have.
 struct ExpectedPiece {
     stored: StoredPiece,
     dtype: DType,

@@ -141,12 +141,12 @@ pub(super) fn lengthen_empty_chunks(metadata: &mut Value) {
     if !lens.is_some_and(|lens| lens.iter().any(|len| *len == 0)) {
         return;
     }
-    let place = if metadata.get("chunks").is_some() {
+    let pointer = if metadata.get("chunks").is_some() {
         "/chunks"
     } else {
         "/chunk_grid/configuration/chunk_shape"
     };
-    let chunks = metadata.pointer_mut(place).and_then(Value::as_array_mut);
+    let chunks = metadata.pointer_mut(pointer).and_then(Value::as_array_mut);
     chunks.into_iter().flatten().filter(|len| **len == 0).for_each(|len| *len = 1.into());
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn array(
         front,
         shards,
     };
-    tensor.storage = Storage { part: 0, data: 0..0, kind: StorageKind::Chunks(Arc::new(chunks)) };
+    tensor.storage = Storage { shard: 0, data: 0..0, kind: StorageKind::Chunks(Arc::new(chunks)) };
     tensor.annotated = (!annotations.is_empty()).then(|| LazyAnnotations::of(annotations));
     Ok(tensor)
 }

@@ -43,7 +43,7 @@ impl Shards {
         let counts: Vec<u64> = shape.iter().zip(inner).map(|(len, inner)| len / inner).collect();
         let chunks = counts.iter().try_fold(16u64, |bytes, count| bytes.checked_mul(*count));
         if chunks.is_none_or(|bytes| bytes > memory_bytes()) {
-            return Err(unfit("a shard has more chunks than there is memory for their places"));
+            return Err(unfit("a shard has more chunks than there is memory for their offsets"));
         }
         let index_shape: Option<Vec<NonZeroU64>> =
             counts.iter().chain(&[2]).map(|count| NonZeroU64::new(*count)).collect();
@@ -54,7 +54,7 @@ impl Shards {
             index_codecs.encoded_representation(&index_shape, &data_type::uint64(), &fill);
         let len = encoded.map_err(unfit)?.size();
         let len = len.ok_or_else(|| unfit("the index of a shard has no fixed length"))?;
-        let is_first = said.get("index_location").is_some_and(|place| place == "start");
+        let is_first = said.get("index_location").is_some_and(|location| location == "start");
         let index_range =
             if is_first { ByteRange::FromStart(0, Some(len)) } else { ByteRange::Suffix(len) };
         let cache = Mutex::default();
@@ -68,12 +68,12 @@ impl Shards {
         array: &Array<dyn ValueStore>,
         at: &[u64],
     ) -> Result<Option<Vec<u8>>, String> {
-        let places = at.iter().zip(&self.counts);
-        let shard: Vec<u64> = places.clone().map(|(at, count)| at / count).collect();
+        let axes = at.iter().zip(&self.counts);
+        let shard: Vec<u64> = axes.clone().map(|(at, count)| at / count).collect();
         let Some(index) = self.index(array, &shard)? else { return Ok(None) };
-        let number = places.fold(0, |number, (at, count)| number * count + at % count) as usize;
-        let place = index.get(2 * number..2 * number + 2);
-        let [offset, len] = place.and_then(|place| place.try_into().ok()).unwrap_or([0; 2]);
+        let number = axes.fold(0, |number, (at, count)| number * count + at % count) as usize;
+        let entry = index.get(2 * number..2 * number + 2);
+        let [offset, len] = entry.and_then(|entry| entry.try_into().ok()).unwrap_or([0; 2]);
         if [offset, len] == [u64::MAX; 2] {
             return Ok(None);
         }
@@ -110,7 +110,7 @@ impl Shards {
         };
         let bytes = decode().map_err(|error| format!("the index of its shard: {error}"))?;
         let index: Arc<[u64]> =
-            bytes.as_chunks().0.iter().map(|place| u64::from_ne_bytes(*place)).collect();
+            bytes.as_chunks().0.iter().map(|entry| u64::from_ne_bytes(*entry)).collect();
         if cache.len() >= MOST_CACHED {
             cache.clear();
         }
