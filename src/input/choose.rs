@@ -403,11 +403,11 @@ mod tests {
         fn no_text_panics(text in r#"[*?\[\]{}!^,\\a-c0-2:/.é-]{0,60}"#) {
             let _ = found(&["abc", "a.b", ""], &text);
             if let Ok(pattern) = Pattern::carrying(&text)
-                && let Ok(target) = pattern.target(&text, true)
+                && let Ok(target) = pattern.template(&text, true)
             {
                 let _ = pattern.carry(&target, "a.b");
             }
-            let _ = Pattern::new("*").map(|it| it.target(&text, true).is_ok());
+            let _ = Pattern::new("*").map(|it| it.template(&text, true).is_ok());
         }
     }
 }

@@ -6,8 +6,8 @@
 //!   output  │ header,  spaces │ b          │       b begins at the same offset of a block in both
 //! ```
 //!
-//! How long depends on nothing but the header of the input and what is taken of it, so that the bytes
-//! of the output are the same on any file system.
+//! The length of a header depends only on the input's header and on the selection, so that the bytes of the output are the
+//! same on any file system.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -56,8 +56,8 @@ impl Prepared {
         }
     }
 
-    /// Make headers longer for ranges of any number of inputs. Returns the positions from which on
-    /// everything has moved, and by how much.
+    /// Make headers longer for ranges of any number of inputs. Returns the positions from which on bytes have moved, and
+    /// by how many bytes.
     pub(super) fn grow(&mut self, mut ranges: Vec<UnchangedRange>) -> Vec<(u64, u64)> {
         ranges.sort_unstable_by_key(|range| range.at);
         self.layout.grow(&|file| missing(&ranges, file))

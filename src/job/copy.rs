@@ -1,7 +1,7 @@
 //! The copy job: regions of an input are copied to an output.
 //!
-//! A pipe is read in one pass if its regions lie one after the other in it, and stored in scratch
-//! otherwise. A deflated member of an archive is treated alike.
+//! A pipe is read in one pass if its regions follow each other. Otherwise it is copied to scratch first. The same holds for
+//! a deflated member of an archive.
 
 use std::io::ErrorKind;
 use std::sync::{Mutex, PoisonError};
@@ -43,9 +43,8 @@ pub(crate) struct Writing<'a> {
 }
 
 impl<'a> Writing<'a> {
-    /// Create the output, and write all bytes that are not elements. They are written at the end
-    /// where blocks of the input may be shared, or holes made, as that comes before the first
-    /// write.
+    /// Create the output, and write all bytes that are not elements. If blocks of the input may be shared or holes made,
+    /// they are written at the end, since the first write allocates space.
     pub(crate) fn begin(
         prepared: &'a Prepared,
         input: &Input,
@@ -112,8 +111,7 @@ impl<'a> Writing<'a> {
         execute::run(transfers, sink, &self.workers, self.progress)
     }
 
-    /// Check all indices first, where copying would not check them, or the output cannot be taken
-    /// back.
+    /// Check all indices first, if copying would not check them, or if written bytes cannot be taken back.
     pub(crate) fn check<'t>(&self, takes: impl IntoIterator<Item = &'t Take>) -> Result<(), Error> {
         let is_atomic = self.sink().is_atomic();
         takes.into_iter().try_for_each(|take| check_indices(take, &self.workers, is_atomic))
@@ -135,7 +133,7 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// Copy a part of what is to be copied: a pipe is read no further than needed.
+    /// Copy some of the takes: a pipe is read no further than they need.
     pub(crate) fn copy_some(&self, input: &mut Input, takes: &[Take]) -> Result<(), Error> {
         if let Bytes::Stream(stream) = &mut input.bytes
             && let Some(plans) = forward(takes)
@@ -347,7 +345,7 @@ pub(crate) fn scan(
     let sink = LookSink { order, look, failed: Mutex::default() };
     let copied = Writing::into_sink(&sink, takes, workers, progress).and_then(|job| copy(&job));
     let failed = sink.failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // it was the cause of the other error
+    // this error was the cause of the other
     failed.map_or(copied, Err)
 }
 
@@ -435,7 +433,7 @@ pub(crate) fn failed_run(
 
 pub(crate) fn failed_sink(name: Option<FileName>, error: SinkError) -> Error {
     match (name, error) {
-        // one of several outputs, whose own name is better
+        // one of several outputs: its own name is better
         (_, SinkError::File { path, error }) => Error::file(path.as_path(), *error),
         (Some(name), error) => Error::file(name, error),
         (None, error) => error.into(),

@@ -10,7 +10,7 @@ use crate::shape;
 use crate::sink::{self, Destination, SinkOptions};
 use crate::tensor::shortened;
 
-/// The most tensors that are named of those that only the old index has.
+/// The most tensors that a note names, of the tensors that only the old index has.
 const NAMED: usize = 10;
 
 /// Write the index of a checkpoint anew, next to its shards: whole or not at all. All shards in the

@@ -1,16 +1,16 @@
-//! New names of tensors: `OLD=NEW`, where OLD is a pattern whose pieces NEW carries over.
+//! New names of tensors: `OLD=NEW`. OLD is a pattern, and NEW may use its pieces.
 //!
 //! ```text
 //! model.layers.{l}.mlp.{p}=blk.{l}.ffn_{p}    model.layers.7.mlp.up  ─►  blk.7.ffn_up
 //! ```
 //!
-//! Several are applied one after the other, each to what those before it made. Those that make a circle,
-//! as `a=b` and `b=a` do, and those of a table are one step: none of them changes a name that another one of
-//! them made.
+//! Several renames are applied one after the other, each to the names that earlier renames made. Renames that make a
+//! circle (`a=b` and `b=a`), and all renames of a table, are one step: none of them changes a name that another rename of
+//! the step made.
 //!
-//! A name may hold a `=` or a `*` itself: an OLD that is the very name of a tensor means that
-//! tensor, and the first `=` that leads to a tensor is the one meant. Such names are found without looking
-//! at all others, since a file of renames may have a line for each tensor.
+//! A name may itself have a `=` or a `*`. So an OLD that is the exact name of a tensor means that tensor, and a rename is
+//! divided at the first `=` whose OLD names a tensor. Exact names are found by hashing, since a file of renames may have
+//! a line for each tensor.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::input::{CarryError, Notes, Pattern, SelectFault};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewName {
     pub text: String,
-    /// The length of OLD in bytes; without it, any `=` may follow OLD.
+    /// The length of OLD in bytes; `None` if any `=` may be the one after OLD.
     pub old: Option<usize>,
     /// Whether the rename is from a table, whose names need not occur. The renames of a table come
     /// first.
@@ -58,8 +58,8 @@ pub(super) struct Rename<'r> {
     pub(super) name: &'r NewName,
 }
 
-/// The new names of tensors, by the numbers of those that change; `names` are the old ones, in
-/// which a name may repeat if they are of several files.
+/// The new names of tensors, by the numbers of the tensors that change. `names` are the old names; with several files a
+/// name may repeat.
 pub(super) fn rename(
     names: &[Option<&str>],
     renames: &[NewName],
@@ -198,10 +198,10 @@ impl<'n> Names<'n> {
         if !pattern.has_pieces() {
             return Ok(Vec::new());
         }
-        let target = pattern.target(new, true)?;
+        let template = pattern.template(new, true)?;
         let carried = range.clone().filter(is_open).filter_map(|number| {
             let name = self.get(number)?;
-            match pattern.carry(&target, name) {
+            match pattern.carry(&template, name) {
                 Some(made) => Some(Ok((number, made))),
                 None if pattern.is_match(name) => Some(Err(CarryError::NoSum(name.to_owned()))),
                 None => None,
@@ -211,8 +211,8 @@ impl<'n> Names<'n> {
     }
 }
 
-/// The circle of each rename, if it is in one: there, the NEW of each is the OLD of the next one.
-/// All renames of a table are one circle.
+/// The number of the circle that each rename is in, if any. In a circle, the NEW of each rename is the OLD of the next.
+/// All renames of a table count as one circle.
 fn circles(renames: &[Rename<'_>]) -> Vec<Option<usize>> {
     let pairs = renames.iter().map(|it| it.name.first_pair().unwrap_or((&it.name.text, "")));
     let pairs = Vec::from_iter(pairs);
@@ -230,7 +230,7 @@ fn circles(renames: &[Rename<'_>]) -> Vec<Option<usize>> {
             seen_from[one] = Some(start);
             at = next(one);
         }
-        // returned to a name of this same walk: all from there on is a circle
+        // the walk has returned to one of its own renames: all renames from there on are a circle
         let Some(first) = at.filter(|&at| seen_from[at] == Some(start)) else { continue };
         let mut one = first;
         while circles[one].is_none() {

@@ -292,8 +292,8 @@ pub enum MemberFault {
     #[error("its bytes are damaged: the CRC-32 does not match")]
     Crc,
     #[error(
-        "zip: its local header has another CRC-32 than the central directory, as where a change of it was \
-         killed: run that again"
+        "zip: its CRC-32 differs between the local header and the central directory, as after a change that was \
+         killed: run that change again"
     )]
     TwoSums,
     #[error("its data descriptor does not follow its bytes")]

@@ -1,4 +1,4 @@
-//! Arrays and scalars of NumPy in a pickle: what the functions of NumPy's pickles make of a dtype, a shape and bytes.
+//! Arrays and scalars of NumPy in a pickle. NumPy's functions make them of a dtype, a shape and bytes:
 //!
 //! ```text
 //! _reconstruct(ndarray, (0,), b'b'), then its state (1, shape, dtype, is_fortran, bytes)
@@ -6,7 +6,7 @@
 //! _frombuffer(bytes, dtype, shape, 'K', order of the axes)
 //! ```
 //!
-//! The state of an array of Python objects has a list of them in place of the bytes.
+//! The state of an array of Python objects has a list of objects instead of the bytes.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -42,11 +42,11 @@ pub(crate) struct NumpyArray {
 #[derive(Debug)]
 pub(crate) struct ArrayObjects {
     pub(crate) shape: Box<[u64]>,
-    /// The list of them, in C order.
+    /// The list of the objects, in C order.
     pub(crate) list: PickleValue,
 }
 
-/// A function that gives bytes in place of a value that may be a text of bytes.
+/// A function that turns a value into bytes, if it is a text that stands for bytes.
 pub(crate) type BytesOf<'a> = &'a mut dyn FnMut(&PickleValue) -> Result<PickleValue, Cause>;
 
 impl ArrayCell {
@@ -65,7 +65,7 @@ impl ArrayCell {
             }
             _ => Err(call.wrong()),
         };
-        // of one that is set twice the first state stays
+        // if the state is set twice, the first one stays
         let _ = self.made.set(made);
         Ok(())
     }
@@ -84,7 +84,7 @@ impl ArrayCell {
         }
     }
 
-    /// The objects in it, if it is an array of such.
+    /// The objects, if it is an array of Python objects.
     pub(crate) fn objects(&self) -> Option<&ArrayObjects> {
         let is_of_objects = matches!(self.made.get(), Some(Err(PickleError::Objects)));
         self.objects.get().filter(|_| is_of_objects)
@@ -106,7 +106,7 @@ pub(crate) fn call(
             return Ok(PickleValue::ArrayDType(Rc::new(ArrayDType::new(name))));
         }
         (ArrayCall::Reconstruct, _) => return Ok(PickleValue::Array(Rc::default())),
-        // its state says which elements are masked
+        // the mask of a masked array is in its state
         (ArrayCall::Masked, _) => Err(PickleError::DType("that of a masked array".into())),
         (ArrayCall::Scalar, [dtype, bytes]) => {
             array(call, dtype, Some(Vec::new()), Order::C, &bytes_of(bytes)?)
@@ -142,7 +142,7 @@ fn array(
     };
     let (location, found) = match bytes {
         PickleValue::Bytes(bytes) => (bytes.location, bytes.len),
-        // what is empty may be made by a call of `bytes`
+        // empty bytes may be the result of a call of `bytes`
         PickleValue::Plain if said == 0 => (BytesLocation::Pickle(0), 0),
         _ => return Err(call.wrong()),
     };

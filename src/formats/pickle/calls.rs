@@ -71,7 +71,7 @@ impl PickleMachine {
         Ok(())
     }
 
-    /// The bytes of a text that a call of `encode` makes.
+    /// The bytes that a call of `encode` makes of a text.
     fn encoded(
         &mut self,
         items: &[PickleValue],
@@ -93,7 +93,7 @@ impl PickleMachine {
         Ok(PickleValue::Bytes(Rc::new(bytes)))
     }
 
-    /// A value, where it is a text of Python 2, as bytes.
+    /// The value as bytes, if it is a text of Python 2.
     pub(super) fn bytes_of(
         &mut self,
         value: &PickleValue,
@@ -109,7 +109,7 @@ impl PickleMachine {
         })
     }
 
-    /// An object of a class that is not known, or what such a function makes.
+    /// Push an opaque object: an instance of an unknown class, or the result of an unknown function.
     fn push_opaque(
         &mut self,
         function: &PickleValue,
@@ -128,9 +128,8 @@ impl PickleMachine {
         }
     }
 
-    /// The contents of a new list or dict, if they are understood: none, a tuple, another list or
-    /// dict, for a dict also a list of pairs. A defaultdict's factory of missing keys comes before
-    /// them.
+    /// The contents of a new list or dict, from the arguments of its class: nothing, a tuple, another list or dict, or
+    /// for a dict a list of pairs. Before them a defaultdict has its factory. `None` for other arguments.
     fn copied(&self, is_dict: bool, items: &[PickleValue]) -> Option<Vec<PickleValue>> {
         let is_something =
             |item: &&PickleValue| !matches!(item, PickleValue::Global(_) | PickleValue::None);
@@ -168,7 +167,7 @@ impl PickleMachine {
     }
 
     fn push_copy(&mut self, is_dict: bool, values: Vec<PickleValue>) -> Result<(), Cause> {
-        // what is copied counts, whether it is kept or not: a pickle may copy it again and again
+        // copied items count, stored or not: a pickle may copy them again and again
         self.items += values.len();
         let kind = if is_dict { SharedKind::Dict } else { SharedKind::List };
         self.stack.push(PickleValue::Empty(kind));
@@ -197,7 +196,7 @@ impl PickleMachine {
         PickleValue::Storage(Rc::new(storage))
     }
 
-    /// The result of a function: a tensor, or one that cannot be read.
+    /// The result of a function: a tensor, or an unreadable tensor.
     fn rebuild(&self, by: Rebuild, items: &[PickleValue]) -> PickleValue {
         let made = match items {
             [tensor @ (PickleValue::Tensor(_) | PickleValue::Unreadable(_)), ..]
@@ -266,7 +265,7 @@ impl PickleMachine {
 /// The storage of an identifier, by what follows its class.
 fn storage(elements: ElementType, rest: &[PickleValue]) -> Option<TorchStorage> {
     let [PickleValue::Text(key), _, count, view @ ..] = rest else { return None };
-    // of what has no name here no byte is read
+    // of a dtype without a name here, no byte is read
     let item = elements.bytes().unwrap_or(0);
     let whole = count.count()?.checked_mul(item)?;
     let bytes = match view {

@@ -43,12 +43,12 @@ impl ArrayDType {
         ArrayDType { name, built: OnceCell::new() }
     }
 
-    /// Set the state, which is `(version, byte order, array, names, fields, size, alignment, flags[, unit])`, and say
-    /// how many values were made for it.
+    /// Set the state, which is `(version, byte order, array, names, fields, size, alignment, flags[, unit])`. Returns the
+    /// number of values that were made.
     pub(crate) fn build(&self, state: &PickleValue, shared: &[SharedValue]) -> usize {
         let mut values = 1;
         let built = self.built(state.items().unwrap_or_default(), shared, &mut values);
-        // of one that is set twice the first state stays
+        // if the state is set twice, the first one stays
         let _ = self.built.set(built);
         values
     }

@@ -1,5 +1,5 @@
-//! The functions and classes that a pickle names: those that make what tensors are made of. They are names here,
-//! and any other is opaque.
+//! The functions and classes that a pickle names, as far as tensors are made by them. They are only recognised by name;
+//! all others are opaque.
 
 use super::PickleError;
 use crate::dtype::Scalar;
@@ -17,22 +17,22 @@ pub(crate) enum Global {
     DType(ElementType),
     /// Makes a dict.
     Dict,
-    /// Makes a list, a tuple or a set of what it is given.
+    /// Makes a list, a tuple or a set of its argument.
     List,
     /// Makes an instance of a class, of a list or a dict (protocols 0 and 1).
     Reconstructor,
     /// Makes bytes of a text.
     Encode,
     Array(ArrayCall),
-    /// Makes what is passed over: a device, a torch.Size, a complex number.
+    /// Makes a value that is ignored: a device, a torch.Size, a complex number.
     Plain,
-    /// Any other, or such as a value.
+    /// Any other function or class, or a function or class as a value.
     Opaque,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ElementType {
-    /// Bytes, of which a tensor says what they are.
+    /// Bytes; the tensor says which dtype they have.
     Bytes,
     Known(Scalar),
     /// A function or class that has no variant here, by its index in [`UNNAMED`].
@@ -122,7 +122,7 @@ impl ArrayCall {
         })
     }
 
-    /// The error of arguments, or of a state, that it does not take.
+    /// The error for invalid arguments, or an invalid state.
     pub(crate) fn wrong(self) -> PickleError {
         PickleError::Arguments(match self {
             ArrayCall::DType => "numpy.dtype",
@@ -188,7 +188,8 @@ impl Global {
     }
 }
 
-/// The number type that PyTorch calls so. Floats of which several share a byte are of other shapes there.
+/// The element type with this name in PyTorch. Floats smaller than a byte are left out: PyTorch counts their bytes in the
+/// shape.
 fn element_type(name: &str) -> Option<ElementType> {
     let is_it = |scalar: &Scalar| scalar.name() == name && scalar.bits().is_multiple_of(8);
     if let Some(scalar) = Scalar::ALL.into_iter().find(is_it) {

@@ -5,13 +5,12 @@ use std::rc::Rc;
 use super::value::PickleValue;
 use crate::tensor::{push_number, take_number};
 
-/// A list, a dict or an opaque object. Of its items only those are kept in which tensors may be, and the
-/// key of a pair in a list of such.
+/// A list, a dict or an opaque object. Only items that may hold tensors are stored; in a list of pairs also their keys.
 #[derive(Debug)]
 pub(crate) struct SharedValue {
     pub(crate) kind: SharedKind,
     pub(crate) len: u64,
-    /// Nothing for most of them, of which there may be many.
+    /// `None` for most values, of which there may be many.
     pub(crate) items: Option<Box<PackedItems>>,
     pub(crate) is_visited: bool,
 }
@@ -45,30 +44,29 @@ pub(crate) enum SharedKind {
 /// An item of a list, with its position, or of a dict.
 #[derive(Clone, Debug)]
 pub(crate) struct PickleItem {
-    /// Without one, `value` holds the attributes of an object.
+    /// The key; `None` if `value` holds the attributes of an object.
     pub(crate) key: Option<PickleValue>,
     pub(crate) value: PickleValue,
 }
 
-/// Items as bytes, since a pickle may hold a million tensors: one of a dict takes its key and some 20 bytes.
+/// Items as bytes, since a pickle may hold a million tensors: an item of a dict takes its key and some 20 bytes.
 ///
 /// ```text
 /// kinds of key and value, key, value
 /// ```
 ///
-/// Texts and tensors stand behind their lengths. Values of other kinds stand among `others`, by their index
+/// The length of a text or tensor stands before it. Values of other kinds stand among `others`, by their index
 /// there.
 #[derive(Debug, Default)]
 pub(crate) struct PackedItems {
     len: usize,
-    /// Blocks of whole items, each of which is let go of when its items have been visited.
+    /// Blocks of whole items. A block is freed when its items have been visited.
     full: Vec<Vec<u8>>,
     last: Vec<u8>,
     others: Vec<PickleValue>,
 }
 
-/// The length from which a block is full, a little less than what it has grown to. The allocator gives blocks of that
-/// length back to the system.
+/// A block of this length is full. The allocator returns freed blocks of this length to the system.
 const FULL_BLOCK: usize = 250_000;
 
 /// The longest text or tensor that is copied while others own it too: a copy takes no more memory than a reference.
@@ -152,8 +150,8 @@ impl PackedItems {
     }
 }
 
-/// Whether a text or a tensor is copied into the bytes of an item. One that others own too is not, where a copy takes
-/// more than a reference: a short pickle may name it a million times.
+/// Whether a text or a tensor is copied into the bytes of an item. A value with other owners is copied only if the copy
+/// takes no more than a reference: a short pickle may name a value a million times.
 fn is_copied<T: ?Sized>(owned: &Rc<T>) -> bool {
     Rc::strong_count(owned) == 1 || size_of_val::<T>(owned) <= COPIED
 }
@@ -185,14 +183,14 @@ impl PickleItem {
     }
 }
 
-/// Take bytes off the front of those that were written here.
+/// Take `len` bytes off the front of `rest`.
 fn take_bytes<'a>(rest: &mut &'a [u8], len: u64) -> &'a [u8] {
     let (taken, behind) = rest.split_at(len as usize);
     *rest = behind;
     taken
 }
 
-/// Items one after the other, of which those that were taken take no memory any more.
+/// An iterator over items, which frees the items that were taken.
 pub(crate) struct RemainingItems {
     blocks: std::vec::IntoIter<Vec<u8>>,
     block: Vec<u8>,

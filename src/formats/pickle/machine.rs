@@ -1,9 +1,9 @@
-//! The machine that a pickle is a program for, as far as it makes tensors: a stack, marks in it, a memo.
+//! The machine that runs a pickle, as far as it makes tensors: a stack with marks, and a memo.
 //!
-//! It calls nothing. A call of one of the functions of `ops` makes what that function would make, and a
-//! call of anything else an opaque object, which holds its arguments. What cannot hold a tensor is forgotten
-//! where it would be kept: the numbers of a list, the texts of a dict. The memo keeps only what the pickle
-//! asks for again, which is known from a first reading.
+//! The machine calls no Python function. For known functions it makes the same result itself (`calls`). A call of any
+//! other function makes an opaque object, which holds the arguments. Values that cannot hold a tensor are not stored:
+//! the numbers of a list, the texts of a dict. The memo stores only values that the pickle gets again, which a first
+//! reading finds.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -23,18 +23,18 @@ const MAX_VALUES: usize = 1 << 21;
 /// The most numbers in the memo that are asked for.
 const MAX_ASKED: usize = 1 << 19;
 
-/// The most bytes that all values take in memory together: a pickle of few bytes may make many. A long one may have
-/// a quarter of its length more: a million tensors with names of 20 bytes come to 105 MB of pickle, and take 52 MiB
-/// by this count.
+/// The most bytes that all values may take in memory: a pickle of few bytes may make many values. A quarter of the
+/// pickle's length is allowed in addition. A million tensors with names of 20 bytes are a pickle of 105 MB, and take
+/// 52 MiB by this count.
 const MAX_BYTES: usize = 40 << 20;
 
-/// After how many bytes of new values all that are left are weighed again.
+/// The memory of all values is computed again after this many bytes of new values.
 const WEIGHED_EVERY: usize = 16 << 20;
 
-/// The most levels of tuples in tuples, and of anything in anything.
+/// The deepest nesting of tuples, and of values in general.
 pub(crate) const MAX_DEPTH: usize = 1000;
 
-/// The most names of classes and functions that are not understood, and are told.
+/// The most names of unknown classes and functions that are reported.
 const MAX_OPAQUE: usize = 1000;
 
 /// The numbers in the memo that a pickle asks for.
@@ -56,20 +56,20 @@ pub(crate) fn asked(ops: &mut PickleOps<'_>) -> Result<HashSet<u32>, Cause> {
 
 pub(crate) struct PickleMachine {
     pub(super) stack: Vec<PickleValue>,
-    /// How many values stood on the stack at each mark.
+    /// The number of values on the stack at each mark.
     pub(super) marks: Vec<usize>,
     pub(super) memo: HashMap<u32, PickleValue>,
     pub(super) asked: HashSet<u32>,
     /// The most bytes that all values may take.
     pub(super) most_bytes: usize,
-    /// How many values have been put into the memo, those that are not kept included.
+    /// The number of values that were put into the memo, including values that are not stored.
     pub(super) memoized: u32,
     pub(super) shared: Vec<SharedValue>,
-    /// How many items all lists and dicts have.
+    /// The number of items of all lists and dicts.
     pub(super) items: usize,
-    /// How many bytes of values have been made.
+    /// The bytes of all values that were made.
     pub(super) made_bytes: usize,
-    /// When all that are left are weighed.
+    /// The number of made bytes at which the memory of all values is computed next.
     pub(super) weighed_at: usize,
     pub(super) opaque: BTreeSet<String>,
     /// The bytes of an element of each storage, where it is known.
@@ -78,23 +78,23 @@ pub(crate) struct PickleMachine {
     pub(super) decoded: Decoded,
 }
 
-/// The values that a machine keeps besides those that hold tensors.
+/// The values that a machine stores, besides values that hold tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeps {
     Nothing,
-    /// The storages that are named.
+    /// Storages.
     Storages,
-    /// All values, the arguments and the state of objects among them.
+    /// All values, including the arguments and the state of objects.
     Values,
 }
 
 pub(crate) struct Made {
     pub(crate) object: PickleValue,
-    /// The lists, dicts and opaque objects in it.
+    /// The lists, dicts and opaque objects, by their numbers.
     pub(crate) shared: Vec<SharedValue>,
-    /// The names of the classes and functions that are not known.
+    /// The names of unknown classes and functions.
     pub(crate) opaque: BTreeSet<String>,
-    /// The bytes of an element of each storage, where it is known, if that was asked for.
+    /// The bytes of an element of each storage, if known; empty unless storages are stored ([`Keeps::Storages`]).
     pub(crate) storages: HashMap<Rc<str>, Option<u64>>,
     /// The elements of arrays that were written as text.
     pub(crate) decoded: Vec<u8>,
@@ -145,8 +145,8 @@ impl PickleMachine {
         }
     }
 
-    /// Refuse values that take too much memory together. Most are gone soon after they were made: what is left
-    /// is weighed now and then.
+    /// Refuse values that take too much memory together. Most values are freed soon after they were made, so the memory
+    /// is computed only now and then.
     fn check_bytes(&mut self) -> Result<(), Cause> {
         self.made_bytes += size_of::<PickleValue>();
         if self.made_bytes + self.items * size_of::<PickleItem>() < self.weighed_at {
@@ -155,7 +155,7 @@ impl PickleMachine {
         let mut weight = ValueWeight::new(self.most_bytes);
         weight.add(self.stack.capacity() * size_of::<PickleValue>());
         weight.add(self.marks.capacity() * size_of::<usize>());
-        // a table that hashes has a byte more for each place
+        // a hash table has a byte more for each slot
         weight.add(self.asked.capacity() * (size_of::<u32>() + 1));
         weight.add(self.memo.capacity() * (size_of::<(u32, PickleValue)>() + 1));
         weight.add(self.shared.capacity() * size_of::<SharedValue>());
@@ -177,7 +177,7 @@ impl PickleMachine {
         match op {
             PickleOp::Push(value) => self.push_made(value),
             PickleOp::Mark => self.marks.push(self.stack.len()),
-            // the last mark, where it stands above the last value
+            // a mark at the top of the stack
             PickleOp::Pop if self.marks.last() == Some(&self.stack.len()) => {
                 self.marks.pop();
             }
@@ -335,7 +335,8 @@ impl PickleMachine {
         self.stack.push(PickleValue::Global(global));
     }
 
-    /// The list or dict that is the last value; an object may be either, and what is passed over is none.
+    /// The number of the last value, if it is a list or dict (or an object, which may be either); `None` for values that
+    /// are not stored.
     fn last_shared(&mut self, kind: SharedKind) -> Result<Option<usize>, Cause> {
         match self.shared_last()? {
             PickleValue::Shared(at)
@@ -349,12 +350,12 @@ impl PickleMachine {
         }
     }
 
-    /// Whether an item of a list, a dict or an object is retained: it may hold tensors, or all values are asked for.
+    /// Whether an item of a list, a dict or an object is stored: it may hold tensors, or all values are stored.
     pub(super) fn may_hold_tensors(&self, value: &PickleValue) -> bool {
         self.keeps == Keeps::Values || value.has_tensors()
     }
 
-    /// Keep an item of a list, a dict or an object.
+    /// Store an item of a list, a dict or an object.
     pub(super) fn keep_item(&mut self, at: usize, key: Option<PickleValue>, value: PickleValue) {
         self.items += 1;
         self.shared[at].keep(key, value);
@@ -365,7 +366,7 @@ impl PickleMachine {
         let start = self.shared[list].len;
         self.shared[list].len += items.len() as u64;
         for (position, value) in (start..).zip(items) {
-            // a list may be a pair, of which a dict is made
+            // a list may be a pair (key, value), of which a dict is made
             let is_key =
                 position == 0 && matches!(value, PickleValue::Text(_) | PickleValue::Int(_));
             if self.may_hold_tensors(&value) || is_key {
@@ -388,8 +389,8 @@ impl PickleMachine {
         Ok(())
     }
 
-    /// Set the state of what stands before it: the attributes of an opaque object. Those of a dict or of a
-    /// tensor are passed over.
+    /// Set the state of the value below it on the stack: the attributes of an opaque object. Attributes of a dict or of a
+    /// tensor are ignored.
     fn build(&mut self, ops: &PickleOps<'_>) -> Result<(), Cause> {
         let state = self.pop()?;
         let object = match self.last()? {
@@ -412,7 +413,7 @@ impl PickleMachine {
             _ => return Err(damaged("it sets the state of an object that has none")),
         };
         match state.items() {
-            // attributes in a dict, and those that have a place of their own
+            // (a dict of attributes, a dict of attributes in slots)
             Some(
                 both @ [
                     PickleValue::None | PickleValue::Shared(_) | PickleValue::Empty(_),

@@ -205,7 +205,7 @@ struct ArrayBytes {
 }
 
 impl ArrayBytes {
-    /// Place these bytes, and return the position of the first.
+    /// Find these bytes in the input, and return the position of the first byte.
     fn locate(
         &mut self,
         bytes: BytesLocation,
@@ -231,7 +231,7 @@ impl ArrayBytes {
     }
 }
 
-/// A tensor of an object, where its storage lies.
+/// A tensor of an object, with the position of its storage.
 fn placed(
     tensor: &TorchTensor<'_>,
     endian: Endian,
@@ -249,7 +249,7 @@ fn placed(
         Some(StorageRange { shard, bytes }) => tensor
             .place(0..bytes.end.saturating_sub(bytes.start), endian)
             .map(|it| it.placed(shard, bytes.start)),
-        // nothing is stored of nothing
+        // an empty storage is not in the file
         None if tensor.whole == 0 => tensor.place(0..0, endian),
         None => Err(TensorFault::NoStorage(key.to_string())),
     })

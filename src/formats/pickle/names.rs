@@ -1,4 +1,4 @@
-//! The names of the tensors in an object: their paths, as PyTorch people write them.
+//! The names of the tensors in an object: their paths, as PyTorch users write them.
 //!
 //! | in Python | name |
 //! |---|---|
@@ -23,7 +23,7 @@ use super::value::{PickleValue, TupleValue};
 use crate::dtype::write_str;
 use crate::error::Cause;
 
-/// The most values that are looked at, each as often as it stands anywhere.
+/// The most values that are visited; a value counts once for each occurrence.
 const MAX_VISITS: usize = 1 << 24;
 
 const MAX_NAMES: usize = 32_000_000;
@@ -31,11 +31,11 @@ const MAX_NAMES: usize = 32_000_000;
 /// The most levels of tuples in a key.
 const MAX_KEY_DEPTH: usize = 16;
 
-/// Attributes of a module that leave no piece in a name.
+/// Attributes of a module that add nothing to a name.
 const OF_MODULES: [&str; 3] = ["_parameters", "_buffers", "_modules"];
 
-/// A visitor of a tensor and its name; without a name, it is the object itself. For a tensor that
-/// cannot be read, it gets the reason.
+/// A visitor of a tensor and its name; no name means that the tensor is the whole object. For an unreadable tensor the
+/// visitor gets the reason.
 pub(crate) type VisitTensor<'a> =
     &'a mut dyn FnMut(Option<&str>, Result<FoundTensor<'_>, PickleError>) -> Result<(), Cause>;
 
@@ -48,7 +48,7 @@ pub(crate) enum FoundTensor<'a> {
 /// A list, a dict or a tuple on the way to a tensor.
 struct WalkLevel {
     items: WalkItems,
-    /// How many bytes the name has that leads to it.
+    /// The length of its name, in bytes.
     path: usize,
     depth: usize,
     /// Whether it holds the attributes of an object.
@@ -80,14 +80,14 @@ impl Iterator for WalkItems {
     }
 }
 
-/// The lists, dicts and objects that have not been visited, and the tuples that have.
+/// The lists, dicts and objects that were not visited yet, and the tuples that were.
 struct Unvisited {
     shared: Vec<SharedValue>,
     tuples: HashMap<*const TupleValue, Rc<TupleValue>>,
 }
 
 impl Unvisited {
-    /// The items of a value in which tensors may be, when it is visited for the first time.
+    /// The items of a value that may hold tensors; `None` if the value was visited before.
     fn take(&mut self, value: PickleValue) -> Option<WalkItems> {
         match value {
             PickleValue::Shared(at) => {
@@ -110,9 +110,8 @@ impl Unvisited {
     }
 }
 
-/// Visit all tensors in an object with these lists and dicts, in their order. If it is the list of the objects in an
-/// array, this has the lengths `axes`. What has been visited takes no memory
-/// any more.
+/// Visit all tensors in an object, in order; `shared` has its lists and dicts. If the object is the list of an array's
+/// objects, `axes` is the shape of the array. Visited values are freed.
 pub(crate) fn visit_tensors(
     object: PickleValue,
     axes: Vec<u64>,
@@ -164,7 +163,7 @@ impl NameWalk {
     /// Enter the value, which has these items.
     fn enter(&mut self, items: WalkItems) -> Result<(), PickleError> {
         let NameWalk { ref path, depth, is_state, .. } = *self;
-        // what leaves no piece in the name counts, too
+        // levels that add nothing to the name count, too
         if depth >= MAX_DEPTH || self.levels.len() >= 4 * MAX_DEPTH {
             return Err(PickleError::Deep(MAX_DEPTH));
         }
@@ -172,7 +171,7 @@ impl NameWalk {
         Ok(())
     }
 
-    /// Go on to the next value; `None` at the end.
+    /// Step to the next value; `None` at the end.
     fn next(&mut self) -> Result<Option<PickleValue>, PickleError> {
         loop {
             let Some(level) = self.levels.last_mut() else { return Ok(None) };
@@ -219,7 +218,7 @@ fn position(number: u64, axes: &[u64]) -> Vec<u64> {
     position
 }
 
-/// Append a key to a path, of which it is the first one or not.
+/// Append a key to a path; `is_first` if the path is empty so far.
 fn push_key(path: &mut String, key: &PickleValue, is_first: bool) -> Result<(), PickleError> {
     if let PickleValue::Text(text) = key {
         path.push_str(if is_first { "" } else { "." });
@@ -232,12 +231,12 @@ fn push_key(path: &mut String, key: &PickleValue, is_first: bool) -> Result<(), 
     check_len(path.len())
 }
 
-/// Refuse names that are longer than all names may be.
+/// Refuse a name of more bytes than all names together may have.
 fn check_len(len: usize) -> Result<(), PickleError> {
     if len > MAX_NAMES { Err(PickleError::Names(MAX_NAMES)) } else { Ok(()) }
 }
 
-/// Write a key that is no text as Python shows it.
+/// Write a key that is not a text, as Python's `repr` does.
 fn write_key(path: &mut String, key: &PickleValue, depth: usize) -> Result<(), PickleError> {
     // tuples of the same tuples again may be of any length
     check_len(path.len())?;

@@ -9,14 +9,14 @@ use crate::dtype::{DType, Endian, Scalar};
 use crate::shape::{Order, contiguous_strides};
 use crate::tensor::{Storage, StorageKind, TensorInfo, data_bytes, push_number, take_number};
 
-/// Bytes that tensors share: a member of the archive, or what stands behind the pickles of an old file.
+/// Bytes that tensors share: a member of the archive, or a range after the pickles of an old file.
 #[derive(Debug)]
 pub(crate) struct TorchStorage {
-    /// The name of the member, behind `data/`.
+    /// The name of the member, without `data/`.
     pub(crate) key: Rc<str>,
     /// The range of its bytes in the member: the whole member, except in old files.
     pub(crate) bytes: Range<u64>,
-    /// How many bytes the member has.
+    /// The length of the member, in bytes.
     pub(crate) whole: u64,
     pub(crate) elements: ElementType,
 }
@@ -24,15 +24,15 @@ pub(crate) struct TorchStorage {
 /// A tensor: a view of a storage.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TorchTensor<'a> {
-    /// The storage that it is a view of, as [`TorchStorage`] has them.
+    /// The storage of the tensor: the fields of [`TorchStorage`].
     pub(crate) key: &'a str,
     pub(crate) bytes: Range<u64>,
     pub(crate) whole: u64,
     pub(crate) scalar: Scalar,
-    /// The element of the storage that is its first.
+    /// The number of the storage's element that is the tensor's first.
     pub(crate) offset: u64,
     pub(crate) shape: Vec<u64>,
-    /// From an element to the next one along each axis, in elements.
+    /// The strides, in elements.
     pub(crate) strides: Vec<u64>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> TorchTensor<'a> {
         TorchTensor { key, bytes: start..end, whole, scalar, offset, shape, strides }
     }
 
-    /// The tensor, without its name, in a storage that has these bytes of a file of that byte order.
+    /// The tensor without a name; `bytes` is the range of its storage in the file.
     pub(crate) fn place(
         &self,
         storage: Range<u64>,

@@ -1,5 +1,5 @@
-//! Bytes and texts of a pickle. Bytes lie in it as they are from protocol 3 on, and in what Python 2 wrote in protocols 1
-//! and 2; elsewhere they are texts, which are decoded.
+//! Bytes and texts of a pickle. From protocol 3 on, and in protocols 1 and 2 of Python 2, bytes are stored as they are.
+//! In other pickles they are stored as texts, which are decoded.
 
 use std::io::BufRead;
 
@@ -20,9 +20,9 @@ pub(crate) struct PickleBytes {
 pub(crate) enum BytesLocation {
     /// In the pickle, from this position of its source on.
     Pickle(u64),
-    /// Among those that were decoded, from this one on.
+    /// In the decoded bytes, from this position on.
     Decoded(u64),
-    /// Nowhere: a text of too many bytes.
+    /// Not decoded: there are too many bytes.
     Undecoded,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Characters<'a> {
     text: &'a mut dyn BufRead,
     left: u64,
     form: TextForm,
-    /// The byte behind the last character, where it was read with it.
+    /// The byte after the last character, if it was read already.
     held: Option<u8>,
     buffer: [u8; 512],
     at: usize,
@@ -127,9 +127,9 @@ impl<'a> Characters<'a> {
 #[derive(Debug)]
 pub(crate) struct Decoded {
     bytes: Vec<u8>,
-    /// How many there may be.
+    /// The most bytes that may be decoded.
     most: usize,
-    /// Whether there were more.
+    /// Whether there were more bytes than that.
     is_full: bool,
 }
 

@@ -125,7 +125,7 @@ impl<'p> Grouping<'p> {
     pub(crate) fn new(text: &'p str, into: &str) -> Result<Grouping<'p>, GroupFault> {
         let unfit = |error| GroupFault::unfit(text, into, error);
         let members = Pattern::carrying(text).map_err(CarryError::Pattern).map_err(unfit)?;
-        let whole = members.target(into, false).map_err(unfit)?;
+        let whole = members.template(into, false).map_err(unfit)?;
         let all = 0..members.pieces.len();
         let key_pieces: Vec<usize> = all.filter(|&piece| !whole.carries(piece)).collect();
         if key_pieces.is_empty() {
@@ -293,7 +293,7 @@ impl<'p> PartNaming<'p> {
     pub fn new(text: &'p str, into: &str) -> Result<PartNaming<'p>, GroupFault> {
         let unfit = |error| GroupFault::unfit(text, into, error);
         let wholes = Pattern::carrying(text).map_err(CarryError::Pattern).map_err(unfit)?;
-        let (parts, texts) = wholes.target_of_parts(into).map_err(unfit)?;
+        let (parts, texts) = wholes.template_of_parts(into).map_err(unfit)?;
         Ok(PartNaming { text, wholes, parts, texts })
     }
 

@@ -2,18 +2,17 @@
 //!
 //! | text | stands for |
 //! |---|---|
-//! | `*` | any text, none too |
+//! | `*` | any text, also the empty one |
 //! | `?` | any character |
 //! | `{a,b}` | one of these patterns |
 //! | `{0..11}` | one of these numbers; `{00..11}` with as many digits |
-//! | `[a-c]`, `[!a-c]` | one of these characters, one of all others |
+//! | `[a-c]`, `[!a-c]` | one of these characters; any other character |
 //! | `{l}` | any text of at least one character, and no `.` in it |
-//! | `{p:q,k,v}` | one of these, under a name |
+//! | `{p:q,k,v}` | one of these; the piece has the name `p` |
 //! | `\*` | the character `*` itself |
 //!
 //! Brackets around digits alone, a `*` or braces are themselves, as in `opt[0].m` and `opt[*].m`.
-//! A pattern becomes a regular expression, whose time is linear in the name and whose memory has a
-//! limit, whatever numbers it holds.
+//! A pattern becomes a regular expression. Matching takes time linear in the length of the name, and bounded memory.
 
 use std::ops::Range;
 
@@ -135,11 +134,10 @@ impl<'p> Pattern<'p> {
         if captures.is_match() { groups.collect() } else { None }
     }
 
-    /// Parse a target: a text with the same pieces, which stand for what they match in a name. All
-    /// else is literal text. With `adds`, a piece may add a number to the number that it matches,
-    /// as `{l+4}` does.
-    pub(crate) fn target(&self, text: &str, adds: bool) -> Result<NameTemplate, CarryError> {
-        self.read_target(text, adds, |piece| match piece.name {
+    /// Parse a template: pieces of the pattern stand for the texts that they match in a name, all else is literal text.
+    /// With `adds`, a piece may add a number to the number that it matches, as `{l+4}` does.
+    pub(crate) fn template(&self, text: &str, adds: bool) -> Result<NameTemplate, CarryError> {
+        self.read_template(text, adds, |piece| match piece.name {
             Some(name) if !self.pieces.is_empty() => Err(CarryError::Unknown(name.to_owned())),
             _ => Ok(false),
         })
@@ -147,12 +145,12 @@ impl<'p> Pattern<'p> {
 
     /// Parse a template for the names of parts, with one piece that the pattern does not have; return
     /// it with the texts of that piece, if it lists some.
-    pub(crate) fn target_of_parts(
+    pub(crate) fn template_of_parts(
         &self,
         text: &str,
     ) -> Result<(NameTemplate, Vec<String>), CarryError> {
         let mut own: Option<(String, Vec<String>)> = None;
-        let target = self.read_target(text, false, |piece| {
+        let template = self.read_template(text, false, |piece| {
             let Some(name) = piece.name else { return Ok(false) };
             if let Some((first, _)) = &own {
                 let both = [first.clone(), name.to_owned()];
@@ -168,12 +166,12 @@ impl<'p> Pattern<'p> {
             Ok(true)
         })?;
         let (_, texts) = own.ok_or(CarryError::NoOwn)?;
-        Ok((target, texts))
+        Ok((template, texts))
     }
 
-    /// Parse a target; `is_own` decides whether a piece that the pattern does not have is the
-    /// target's own piece, and not literal text.
-    fn read_target(
+    /// Parse a template; `is_own` decides whether a piece that the pattern does not have is the template's own piece, and
+    /// not literal text.
+    fn read_template(
         &self,
         text: &str,
         adds: bool,
@@ -231,14 +229,14 @@ impl<'p> Pattern<'p> {
         }
     }
 
-    /// The name made by a target from a name that the pattern matches, if numbers are there to be
-    /// added to.
-    pub(crate) fn carry(&self, target: &NameTemplate, name: &str) -> Option<String> {
-        self.carry_part(target, name, "")
+    /// The name that a template makes of a name that the pattern matches; `None` if a piece adds to a text that is not a
+    /// number.
+    pub(crate) fn carry(&self, template: &NameTemplate, name: &str) -> Option<String> {
+        self.carry_part(template, name, "")
     }
 
-    /// The name made by a target, with the text `own` for the piece that only the target has.
-    fn carry_part(&self, target: &NameTemplate, name: &str, own: &str) -> Option<String> {
+    /// The name that a template makes, with the text `own` for the piece that only the template has.
+    fn carry_part(&self, template: &NameTemplate, name: &str, own: &str) -> Option<String> {
         let spans = self.spans(name)?;
         let text = |part: &TemplatePiece| match part {
             TemplatePiece::Text(text) => Some(text.clone()),
@@ -253,7 +251,7 @@ impl<'p> Pattern<'p> {
             }
             TemplatePiece::Own => Some(own.to_owned()),
         };
-        target.parts.iter().map(text).collect()
+        template.parts.iter().map(text).collect()
     }
 }
 
@@ -262,7 +260,7 @@ pub(crate) struct NameTemplate {
 }
 
 impl NameTemplate {
-    /// Whether it carries over what the piece of that number matches.
+    /// Whether the template uses the pattern's piece with this number.
     fn carries(&self, piece: usize) -> bool {
         self.parts.iter().any(|part| matches!(part, TemplatePiece::Piece(at) if *at == piece))
     }
@@ -270,37 +268,37 @@ impl NameTemplate {
 
 enum TemplatePiece {
     Text(String),
-    /// The text that the pattern's piece of that number matches.
+    /// The text that the pattern's piece with this number matches.
     Piece(usize),
-    /// The number that the pattern's piece of that number matches, and the number that is added.
+    /// The number that the pattern's piece with this number matches, and the number that is added to it.
     Sum(usize, i64),
-    /// The piece that only the target has.
+    /// The piece that only the template has.
     Own,
 }
 
-/// Why a target does not fit a pattern.
+/// Why a template does not fit a pattern.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CarryError {
     /// The pattern is not valid.
     Pattern(PatternError),
-    /// The pattern and the target have different numbers of `*`.
+    /// The pattern and the template have different numbers of `*`.
     Stars,
     /// The pattern has no piece of that name.
     Unknown(String),
-    /// A piece with different lists of texts in the target and in the pattern.
+    /// A piece has different lists of texts in the template and in the pattern.
     OtherTexts([String; 2]),
     /// A name without a number to add to.
     NoSum(String),
-    /// No piece tells parts apart.
+    /// No piece names the parts.
     NoOwn,
-    /// Two pieces tell parts apart.
+    /// Two pieces name the parts.
     SeveralOwn([String; 2]),
-    /// The piece that tells parts apart is neither numbers nor a list of texts.
+    /// The piece that names the parts is neither numbers nor a list of texts.
     NoTexts(String),
 }
 
 impl CarryError {
-    /// The message, with `old` as the name of the pattern and `new` as the name of the target.
+    /// The message; it calls the pattern `old` and the template `new`.
     pub(crate) fn worded(&self, old: &str, new: &str) -> String {
         match self {
             CarryError::Pattern(error) => error.to_string(),
@@ -491,8 +489,8 @@ mod tests {
     fn pieces_carry_over() {
         let carried = |old: &str, new: &str, name: &str| {
             let pattern = Pattern::carrying(old).unwrap();
-            let target = pattern.target(new, true);
-            target.map(|target| pattern.carry(&target, name).unwrap_or_default())
+            let template = pattern.template(new, true);
+            template.map(|template| pattern.carry(&template, name).unwrap_or_default())
         };
         for (old, new, name, expected) in [
             ("a.*.b.*", "*/*", "a.1.b.2.3", "1/2.3"),

@@ -98,7 +98,7 @@ impl<'a> Union<'a> {
         self.name_of(self.members.of(entry).0[0] as usize)
     }
 
-    /// Make sure that no joined tensor has the name of another one.
+    /// Check that no joined tensor has the name of another tensor of the output.
     fn check_names(&self) -> Result<(), SelectFault> {
         let mut wholes = HashSet::new();
         let joined = self.members.joined().map(|entry| self.name_of_entry(entry));

@@ -1,9 +1,9 @@
 //! The tensors of several inputs as one output: a union by name, in which groups of tensors may be
 //! joined.
 //!
-//! [`Union`](union::Union) reads the headers of all inputs, and finds the tensors of the output:
-//! the chosen ones, with their new names, each at the position of the first of its name, and those
-//! that are joined (`groups`).
+//! [`Union`](union::Union) reads the headers of all inputs, and finds the tensors of the output: the chosen tensors with
+//! their new names, and the tensors that are joined (`groups`). Of several tensors of one name, the output has one, at
+//! the position of the first.
 
 use std::collections::HashMap;
 use std::sync::Arc;

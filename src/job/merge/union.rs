@@ -29,8 +29,8 @@ use crate::tensor::{TensorInfo, Tensors};
 
 #[derive(Default)]
 pub struct MergeOptions<'a> {
-    /// How the inputs are opened, which tensors are taken or joined (names or globs; without any,
-    /// all), and which are left out.
+    /// How the inputs are opened, which tensors are taken or joined (by names or globs; all if there are none), and which
+    /// are left out.
     pub open: OpenOptions,
     /// New names, applied one after the other.
     pub renames: Vec<NumberedRename>,
@@ -63,8 +63,8 @@ pub(super) struct Union<'a> {
     locations: &'a [Location],
     inputs: Inputs<'a>,
     pub(super) options: MergeOptions<'a>,
-    /// The tensors of all inputs, as they are stored; the part of each is the number of its input.
-    /// An array without a name is named after its file.
+    /// The tensors of all inputs, as they are stored; the `shard` of each is the number of its input. An array without a
+    /// name is named after its file.
     tensors: Arc<Tensors>,
     /// The tensors of the output.
     pub(super) members: Members,
