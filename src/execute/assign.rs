@@ -72,7 +72,7 @@ impl Pieces for Assignment {
             return Ok(from.source.verify()?);
         }
         read_boxes(&self.plan.piece(number).input, from, out)?;
-        // bytes written in place cannot be taken back, so lost pages must not pass as zeros
+        // bytes written in place cannot be taken back, so zeros of lost pages must not be written
         Ok(from.source.verify()?)
     }
 

@@ -75,8 +75,8 @@ impl Pieces for Plan {
     }
 }
 
-/// Whether the kernel by itself reads ahead what pieces need. Then even a look at the page cache does harm: to the
-/// kernel it is a read out of order. A short range needs no prefetch either, as it is one read.
+/// Whether the kernel by itself reads ahead what pieces need. Then even a look at the page cache does harm: the kernel
+/// takes it for a read out of order. A short range needs no prefetch either, since it is one read.
 fn is_read_ahead(plan: &Plan, source: &dyn Source) -> bool {
     plan.range().is_some_and(|range| match plan.pieces() {
         1 => range.end - range.start <= ONE_READ,

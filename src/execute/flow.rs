@@ -24,13 +24,15 @@ use crate::source::{Advice, PAGE};
 /// The number of helper threads of a flow.
 pub(super) const HELPERS: usize = 2;
 
-/// The fraction of the room (1 / 10) that written bytes may take before they go to the disk, and again on their way.
+/// The fraction (1 / 10) of the room that written bytes may take before they are sent to the disk, and again while they
+/// are sent.
 const UNWRITTEN_PART: u64 = 10;
 
 /// The fraction of the room that is sent to the disk together: consecutive pieces of the output become one request.
 const TOGETHER_PART: u64 = 32;
 
-/// The fraction of the room that the workers' buffers may take besides: more workers would drive out what they read.
+/// The fraction of the room that the workers' buffers may take in addition. More workers would push the input out of
+/// memory.
 const BUFFERS_PART: u64 = 8;
 
 /// The bytes of a panel that are requested at a time: its beginning, where there is no room for the whole panel yet.

@@ -1,4 +1,4 @@
-//! The memory of a job and its shares: the one place that divides it.
+//! The memory of a job, and the shares into which it is divided. Only this file divides it.
 //!
 //! "Memory" is the memory of the machine or of the control group, including the page cache: a job can use no more
 //! without reading something twice. The shares of inputs that are read at the same time add up to less than all of it,
@@ -23,7 +23,7 @@ use crate::source::{Source, memory_bytes};
 
 // Lengths in bytes from which another way of reading or writing is faster. The output does not depend on them.
 
-/// The length of a stretch beyond which no disk is faster: bands are only so long that they have such stretches.
+/// Longer stretches than this are read no faster on any disk: bands are just so long that they have such stretches.
 const BAND_STRETCH: u64 = 4 << 20;
 
 /// Shorter inputs have few pages in any memory, and a look at the memory's size takes longer than the copy.

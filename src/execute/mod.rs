@@ -6,8 +6,8 @@
 //! gather. A [`Conversion`] changes elements on the way. A pipe is read by [`run_forward`], in the order of the
 //! input.
 //!
-//! Every worker has a buffer of its own, and every piece bytes of its own in the output: neither the written
-//! bytes nor the error, which is the error of the first piece, depend on the number of workers.
+//! Every worker has its own buffer, and every piece has its own bytes in the output. The error of a job is the error of
+//! its first faulty piece. So neither the written bytes nor the error depend on the number of workers.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,7 +1,7 @@
-//! Some rows of a gather, neighbours taken together.
+//! A block of rows of a gather, in which neighbours are joined.
 //!
-//! Where a mask is mostly true, or a list has ascending stretches, slabs that follow each other in the
-//! output follow each other in the params too. A `RowBlock` holds such a *stretch* as one entry,
+//! If a mask is mostly true, or a list has ascending stretches, slabs that follow each other in the output follow each
+//! other in the params too. A `RowBlock` holds such a *stretch* as one entry,
 //! which is copied as a box of bytes. Where stretches are short, each row is an entry by itself.
 //!
 //! ```text

@@ -1,29 +1,28 @@
 //! A distribution: short rows put in another order that does not fit in memory, in sequential passes.
 //!
-//! One side has the rows one after the other, the *list's order*; the other one, the tensor that a list of
-//! positions indexes, has them anywhere. A gather takes them from there, a scatter puts them there. Row by row
-//! the disk would read or write a page for each. Instead the tensor is divided into *bands* and the rows of the
-//! list into *ranges*, both a share of the memory, and all is moved in passes, each of which reads and
-//! writes long stretches in order:
+//! A list of positions indexes the rows of a tensor. The rows lie anywhere in the tensor, and one after the other in the
+//! *list's order*. A gather moves rows from the tensor to the list's order, a scatter moves them back. Row by row, the
+//! disk would read or write a page for each row. Instead the tensor is divided into *bands*, and the list into *ranges*.
+//! Each has the size of a share of the memory. The rows are moved in passes that read and write long stretches in order:
 //!
 //! 1. Count the rows of each range that lie in each band. This finds bad positions.
-//! 2. Give each row a place in a temporary file of rows, band by band, in a band range by range. Two
-//!    more temporary files hold, for each place, where the row lies in the tensor, and for each row its place.
-//! 3. Of a gather: fill the temporary rows in order, one band of the tensor after the other. Of a scatter: put
-//!    the values, range by range, where their places are: in each band behind those of the range before.
-//! 4. Of a gather: fill the output, range by range, with what each band has of its rows. Of a scatter: put
-//!    the temporary rows in order to the tensor, one band after the other.
+//! 2. Give each row a place in a temporary file of rows. Places are ordered by band, and in a band by range. Two more
+//!    temporary files store the position in the tensor of each place, and the place of each row of the list.
+//! 3. A gather fills the temporary rows in order, one band of the tensor after the other. A scatter writes the values to
+//!    their places, range by range: in each band after the values of earlier ranges.
+//! 4. A gather fills the output range by range: it reads the rows of a range from each band. A scatter writes the
+//!    temporary rows to the tensor in order, one band after the other.
 //!
 //! ```text
 //!   tensor   |band 0    |band 1    |          rows 5 1 4 0 3 2, two ranges, two bands
 //!            | 0  1  2  | 3  4  5  |
-//!   kept     | 1  0' 2' | 5  4  3' |          of range 0: 1 | 5 4, of range 1 ('): 0 2 | 3
+//!   scratch  | 1  0' 2' | 5  4  3' |          of range 0: 1 | 5 4, of range 1 ('): 0 2 | 3
 //!   list     | 5  1  4  | 0' 3' 2' |
 //! ```
 //!
-//! Passes 3 and 4 know the same of both orders ([`DistributedSlabs`]). Rows of a gather within a band and a range
-//! may be kept in any order, so that workers take places from one counter for each. Of values for one position
-//! the last one stands: then one worker gives the places, in the order of the list.
+//! Passes 3 and 4 use the same description of both orders ([`DistributedSlabs`]). In a gather, the rows of one band and
+//! one range may be in any order, so that workers take places from a counter. In a scatter, the last of several values
+//! for one position counts: then one worker gives the places, in the order of the list.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -70,7 +69,7 @@ pub(crate) struct DistributedRows {
 }
 
 /// Whether rows like `slab` of a tensor of this range are moved faster in passes than one by one.
-/// The system is not asked.
+/// It is computed from these arguments alone.
 fn is_faster_in_passes(rows: &Range<u64>, tensor: &Range<u64>, slab: &Runs) -> bool {
     let len = tensor.end - tensor.start;
     let count = rows.end - rows.start;
@@ -89,10 +88,9 @@ pub(crate) fn scratch_has_room(bytes: u64) -> Result<bool, ExecuteError> {
 }
 
 impl Distribution {
-    /// The distribution of rows like `slab` of a tensor with these bytes of its file, if that is
-    /// faster than row by row and `TMPDIR` has room. `look` finds how far neighbours in the list
-    /// are apart, if they are not in memory nor stay there; it is called last, as it takes longer
-    /// than a short copy.
+    /// The distribution of rows like `slab` of a tensor, if it is faster than row by row and `TMPDIR` has room. `look`
+    /// finds how far neighbours in the list are apart; it is called last, because it takes longer than a short copy, and
+    /// only if the rows are not in memory.
     pub(crate) fn choose(
         rows: Range<u64>,
         tensor: &Range<u64>,
@@ -109,7 +107,7 @@ impl Distribution {
         let band_bits = most.ilog2().max(len.div_ceil(MOST).next_power_of_two().ilog2());
         let range_rows = (most / slab.bytes()).max(count.div_ceil(MOST)).max(1);
         let bands = len.div_ceil(1 << band_bits) as usize;
-        // bytes read for one of two neighbours do not serve the other
+        // the bytes that are read for a row do not hold its neighbour in the list
         let are_far_apart = look.spread > Memory::of_process().window().max(1 << band_bits);
         let tensor = tensor.clone();
         let slab = slab.clone();
@@ -272,8 +270,7 @@ struct Counted {
     before: Vec<u64>,
 }
 
-/// The second pass over the list, which reads nothing of the params: its pieces are those of the
-/// file with the position of each row.
+/// The second pass over the list, which reads no params: its pieces make the file with the place of each row.
 struct PlacingPass<'a> {
     of: &'a Distribution,
     bound: &'a BoundRows<'a>,

@@ -1,6 +1,6 @@
 //! The slabs of a tensor that lists of positions name: the axes of the result, and the lists.
 //!
-//! Owns the shapes of gather_nd, gather, take_along_axis and NumPy's advanced indexing. A
+//! It has the rules of shapes for gather_nd, gather, take_along_axis and NumPy's advanced indexing. A
 //! [`Gather`](super::Gather) reads the slabs, a scatter writes them.
 
 use std::cmp::Reverse;

@@ -30,8 +30,8 @@ pub(crate) struct SortedList {
 const MOST_LISTED: u64 = 1 << 20;
 
 impl ListedAxis {
-    /// The axes of a result in memory; `None` where not just one of them goes along the only list, or where steps along
-    /// them are no whole bytes.
+    /// The axes of a result in memory. `None` unless exactly one of them goes along the only list, and all steps are whole
+    /// bytes.
     pub(super) fn of(
         params: &Layout<'_>,
         first: i64,

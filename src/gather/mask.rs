@@ -1,8 +1,8 @@
 //! Masks in files: counted once, in blocks, so that any true element is found by its rank.
 //!
-//! [`Mask::count`] reads the mask in parallel and keeps the number of true elements before each
-//! block. [`MaskPositions`] finds the block of the first wanted tuple, and goes on from there. A
-//! mask is never held in memory; the counts take 2 MiB at most.
+//! [`Mask::count`] reads the mask in parallel and stores the number of true elements before each block.
+//! [`MaskPositions`] finds the block of the first wanted element, and reads on from there. A mask is never held in
+//! memory; the counts take 2 MiB at most.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,10 +1,9 @@
 //! Gathering: slabs of a tensor from the positions that an index tensor names.
 //!
-//! Owns the shapes and rules of gather_nd and gather (NumPy's take) with batch dimensions, as
-//! TensorFlow has them, and of the lists and masks of an index, as NumPy has it ([`Indexed::select`]).
-//! All become one thing: an output whose axes go along the params, along the tuples of one or
-//! several lists of positions, or along both. Its innermost axes that need no list are the *slab*,
-//! which is copied as a view is; the others count the *rows* (`rows.rs`).
+//! It has the rules of TensorFlow's gather_nd and gather (NumPy's take) with batch dimensions, and of NumPy's lists and
+//! masks in an index ([`Indexed::select`]). All become the same: an output whose axes go along the params, along the
+//! tuples of one or several lists of positions, or along both. The innermost axes that need no list are the *slab*,
+//! which is copied as a view is. The other axes count the *rows* (`rows.rs`).
 //!
 //! ```text
 //!   indices (2, 3, 1)   params (4, 5)       output (2, 3, 5)
@@ -70,14 +69,14 @@ pub struct Gather {
     listed: Option<ListedAxis>,
 }
 
-/// A result in another order than the params', in two steps.
+/// A gather in two steps, for a result whose axes are in another order than the params'.
 ///
-/// A transposed gather needs a few bytes of each row for one row of the output. Where the rows do not fit in
-/// memory, each is read again for each of these. Instead they are gathered whole to a temporary file,
-/// which is then copied as any tensor is whose axes change their order.
+/// A transposed gather needs a few bytes of each gathered row for one row of the output. If the rows do not fit in
+/// memory, each would be read again for each row of the output. Instead whole rows are gathered to a temporary file.
+/// That file is then copied as any tensor is whose axes change their order.
 ///
 /// ```text
-///   params      rows 2 0 3     kept  20 21 22     output  20 00 30
+///   params      rows 2 0 3     file  20 21 22     output  20 00 30
 ///   00 01 02                         00 01 02             21 01 31
 ///   10 11 12 ...                     30 31 32             22 02 32
 /// ```
@@ -215,8 +214,8 @@ pub struct Options {
     /// Whether each index names an element along an axis, as in np.take_along_axis, instead of a
     /// slab.
     pub elements: bool,
-    /// Whether negative indices count from the end, as in NumPy and ONNX, so that only those below
-    /// -len are out of range. In TensorFlow all negative ones are.
+    /// Whether negative indices count from the end, as in NumPy and ONNX: then only indices below -len are out of range.
+    /// In TensorFlow all negative indices are out of range.
     pub negative: bool,
     /// The treatment of indices out of range.
     pub out_of_range: OutOfRange,

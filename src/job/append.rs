@@ -1,9 +1,8 @@
 //! Appending rows to a `.npy` file, in place.
 //!
-//! The file is the first input of a join, and becomes its result. The new elements are written
-//! first, after the existing ones; the header is overwritten last by one of the same length. A
-//! reader before that, or after a kill, finds the old array whole. On an error, or a signal that
-//! can be caught, the new bytes are cut off again.
+//! The file is the first input of a join, and becomes its result. The new elements are written first, after the existing
+//! elements. Last, the header is overwritten by a header of the same length. A reader finds the old array until then, also
+//! after a kill. After an error, or a signal that can be caught, the file is truncated to its old length.
 
 use std::ops::Range;
 use std::path::Path;
@@ -25,7 +24,7 @@ pub struct Appending<'a> {
     path: &'a Path,
     /// The file, locked against other runs that append; `None` for a dry run.
     file: Option<InPlaceFile>,
-    /// The array before.
+    /// The array before rows are appended.
     old: TensorInfo,
     /// The header of the result, as long as the header of the file.
     header: Vec<u8>,
@@ -99,7 +98,7 @@ impl<'a> Appending<'a> {
         Ok(Appending { copying, path, file, old, header, fsync })
     }
 
-    /// The range of the output that is new, and the position where its elements begin.
+    /// The range of the output that is new, and the position where the output's elements begin.
     fn new_range(&self) -> (Range<u64>, u64) {
         let prepared = &self.copying.prepared;
         let start = prepared.tensor_offsets().next().map_or(0, |(_, start)| start);
@@ -185,7 +184,7 @@ impl Job for Appending<'_> {
     }
 }
 
-/// A file that takes what follows its array, at positions of an output whose header has another
+/// A sink that writes after the array of a file. Callers write at positions of the output, whose header has another
 /// length.
 struct AppendSink<'a> {
     file: &'a Growth<'a>,

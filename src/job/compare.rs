@@ -1,8 +1,8 @@
 //! Comparing tensors of two inputs, in one pass over both.
 //!
-//! One input leads: its bytes are scanned as the job that copies slices reads them, and the same
-//! elements of the other are read to compare them. The input whose bytes lie in the less convenient
-//! order leads, because the engine cuts its pieces to suit it; rows of the other are contiguous.
+//! One input leads: its bytes are scanned in the way that slices are copied, and the same elements of the other input are
+//! read to be compared. The leading input is the one whose bytes are in the less convenient order, because the engine
+//! cuts pieces to suit it; rows of the other input are contiguous.
 //! Where both tensors have the same chunks, the same chunk is decoded at about the same time. Where
 //! chunks differ, the other tensor is put in order in scratch.
 
@@ -41,7 +41,7 @@ impl Comparison {
         let mut axes: Vec<(u64, u64)> = Vec::new();
         for &len in shape.iter().rev() {
             axes.push((len, step));
-            // an axis of length 0 makes no use of it
+            // may overflow only if an axis has length 0: then the step is not used
             step = step.wrapping_mul(len);
         }
         if order == Order::C {
@@ -74,7 +74,7 @@ impl Comparison {
         Ok(([first, second], number))
     }
 
-    /// Whether elements are too large for the findings to keep their bytes.
+    /// Whether elements are so large that the findings do not store their bytes.
     pub(super) fn is_large(&self) -> bool {
         self.comparer.is_large()
     }
@@ -215,13 +215,13 @@ fn whole(
 struct Other<'a> {
     pair: &'a Comparison,
     other: RegionReader<'a>,
-    /// The position of its first byte among the bytes of all pairs.
+    /// The position of the tensor's first byte in the bytes of all pairs.
     at: u64,
     findings: Mutex<Findings>,
 }
 
-/// A reader of what is compared with scanned bytes. It holds the buffers that no worker uses at the
-/// moment: one for the bytes, and one for reading them.
+/// A reader of the bytes that scanned bytes are compared with. It holds the buffers that no worker uses at the moment:
+/// pairs of a buffer for the bytes, and one for reading them.
 #[derive(Default)]
 pub(super) struct Counterpart(Mutex<Vec<(Vec<u8>, Vec<u8>)>>);
 
@@ -280,8 +280,7 @@ pub struct Compared {
     pub dtypes: [DType; 2],
     /// The findings about the elements, if they could be compared.
     pub findings: Option<Findings>,
-    /// The positions of the findings whose elements are too large to be kept, and the beginnings of
-    /// both elements.
+    /// For findings whose elements are too large to be stored: the position, and the beginnings of both elements as text.
     pub large: Vec<(u64, [String; 2])>,
 }
 

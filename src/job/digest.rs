@@ -1,10 +1,9 @@
 //! Digests of tensors, the same in every format: BLAKE3 of dtype, shape and elements in C order,
 //! little-endian.
 //!
-//! Elements stored in that form are hashed where they are, in windows, by all threads. Elements in
-//! another order of axes are put in order in scratch first, if there is room, as rows taken from
-//! all over the file are slow. All others are hashed as they come from the engine: chunks, other
-//! byte orders, and members of archives, whose checksums are verified.
+//! Elements stored in that form are hashed where they are, in windows, by all threads. Elements in another order of axes
+//! are first put in order in scratch, if there is room: reading rows from all over the file is slow. Chunks, elements in
+//! other byte orders, and members of archives (whose checksums are verified) are hashed as they come from the engine.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -216,7 +215,7 @@ struct ReorderedTensor<'a> {
 }
 
 impl ReorderedTensor<'_> {
-    /// Whether neighbours lie far apart, so that scratch is worth it, and there is room for it.
+    /// Whether neighbours lie so far apart that scratch saves time, and there is room for scratch.
     fn is_scattered(&self, region: &dyn Region) -> bool {
         let is_scattered = region.strided().is_some_and(|view| view.range().is_none());
         is_scattered

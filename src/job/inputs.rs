@@ -1,9 +1,9 @@
 //! The inputs of a job that has any number of them ([`Inputs`]), and tensors beside the main one of
 //! a job ([`Operand`]): the indices of a gather, the value of an assignment.
 //!
-//! All headers are read once, several at a time, to check whether the inputs fit together. The job
-//! decides what it keeps of each. Of many inputs, only the first one and pipes stay open; the
-//! others are opened again when they are copied.
+//! All headers are read once, several at a time, to check whether the inputs fit together. The job decides what it stores
+//! of each header. If there are many inputs, only the first one and pipes stay open; the others are opened again when they
+//! are copied.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -35,7 +35,7 @@ fn held() -> usize {
     usize::try_from(open_file_limit() / 2).map_or(HELD, |half| half.min(HELD))
 }
 
-/// The size in bytes below which files are read rather than mapped, which costs more than one read.
+/// Files smaller than this, in bytes, are read and not mapped: mapping takes longer than one read.
 const SMALL: u64 = 1 << 20;
 
 /// The number of inputs that are opened between two checks for the first that does not fit.
@@ -49,7 +49,7 @@ pub(super) struct Inputs<'a> {
     keep: bool,
     /// The inputs that stay open: the first one, pipes and, where there are few, all others.
     pub(super) held: BTreeMap<usize, InputRef<'a>>,
-    /// Whether the options for raw bytes apply to one of the inputs.
+    /// Whether the options for raw bytes apply to any input.
     speaks: AtomicBool,
     /// The files of inputs whose location is not a single file; `None` where parts cannot read them
     /// again.
@@ -207,7 +207,7 @@ impl<'a> Inputs<'a> {
         self.held.keys().any(|&number| self.is_stream(number))
     }
 
-    /// Copy what is taken of an input that is held: of a pipe, to the end that its header states.
+    /// Copy takes of an input that is held. A pipe is read to the end that its header states.
     pub(super) fn copy(
         &mut self,
         number: usize,
@@ -265,7 +265,7 @@ impl<'a> Inputs<'a> {
             };
             files.extend(of_one.ok_or_else(|| Error::file(location, PartFault::NotAFile))?);
         }
-        // inputs of one name in several folders get names from what differs in their paths
+        // if inputs in several folders have one name, the names are their paths below the common folder
         let paths: Vec<PathBuf> = files.iter().map(Location::as_path).collect();
         let common = common_folder(&paths);
         let name = |path: &Path| match path.strip_prefix(&common) {
@@ -458,8 +458,8 @@ impl Operand {
         Ok(IndexTensor { info: self.tensor, bytes, file: self.file })
     }
 
-    /// Check that all of it is there, and does not change while `written`, bytes of a file, are
-    /// changed. A pipe is read to its end.
+    /// Check that the whole tensor is there, and does not change while the range `written` of a file is changed. A pipe
+    /// is read to its end.
     pub(super) fn keep(
         &mut self,
         original: &Original,

@@ -1,10 +1,13 @@
 //! Jobs: what is done with inputs and outputs.
 //!
-//! A [`Job`] is checked, described, written, or divided in parts. [`Copying`] copies what an index
-//! or an index tensor selects of one input to an output, or makes one output of many inputs (joins
-//! and merges); [`Split`] makes several outputs of one input; [`Editing`] changes a file;
-//! [`Reducing`] makes one element of each slice. Comparisons, statistics and pictures read a
-//! selection once. [`Parts`] divides an output among processes.
+//! A [`Job`] is checked, described, written, or divided into parts.
+//!
+//! - [`Copying`] copies a selection of one input to an output, or makes one output of many inputs (joins, merges).
+//! - [`Split`] makes several outputs of one input.
+//! - [`Editing`] changes a file.
+//! - [`Reducing`] makes one element of each slice.
+//! - Comparisons, statistics and pictures read a selection once.
+//! - [`Parts`] divides an output among processes.
 
 use crate::dtype::DType;
 use crate::error::{Error, FileName};
@@ -66,8 +69,8 @@ pub use statistics::{Chosen, StatisticsFault, position_of};
 
 // The trait of a job: outputs that are made of inputs.
 //
-// Slices, gathers, joins and splits differ in what they take of their inputs. Their callers do the
-// same with all of them: have a job checked, described, written, or divided in parts.
+// Slices, gathers, joins and splits take different elements of their inputs. Callers treat them alike: a job is checked,
+// described, written, or divided into parts.
 
 /// Outputs that are made of inputs. Nothing is written before [`write`](Job::write).
 pub trait Job {

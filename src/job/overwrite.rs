@@ -19,7 +19,7 @@ use crate::sink::{Destination, InPlaceFile, SinkError};
 use crate::source::{Advice, FileId, Source, SourceError, mapped_pages};
 use crate::tensor::TensorInfo;
 
-/// Refuse an output that is a descriptor of a file that is read: an input, or a list of positions.
+/// Refuse an output that is a descriptor of a file that is also read, as an input or a list of positions.
 pub(crate) fn check<'a>(
     destination: &Destination,
     inputs: impl IntoIterator<Item = &'a Input>,
@@ -77,9 +77,8 @@ fn file_of(input: &Input, file: FileId) -> FileName {
     tensor.map_or((&input.location).into(), |tensor| input.file_name(&tensor))
 }
 
-/// Refuse to change bytes of `file` in place that are to be read as elements of `tensor`: if the
-/// run were killed, it could not be completed by running it again. `written` is the range of the
-/// file that is changed.
+/// Refuse to change bytes of `file` in place that are also read as elements of `tensor`: a killed run could not be
+/// completed by running it again. `written` is the range of the file that is changed.
 pub(crate) fn check_in_place(
     file: &InPlaceFile,
     written: &Range<u64>,
@@ -98,8 +97,8 @@ pub(crate) fn check_in_place(
 
 // Unmapping an input at the end of a job.
 //
-// Unmapping many pages takes about half as long as bringing them in. At the end of the process one
-// thread would do it; here all do.
+// Unmapping many pages takes about half as long as reading them. At the end of the process one thread would unmap them;
+// here all threads do.
 
 /// The number of mapped pages below which they are left to the end of the process.
 const MANY_PAGES: u64 = 16 << 10;

@@ -27,7 +27,7 @@ const BAND_BYTES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
     Value(f64),
-    /// The number that this percentage of the elements lie below.
+    /// A percentile of the elements.
     Percentile(f64),
 }
 
@@ -53,7 +53,7 @@ impl Chosen {
         let bound = |bound| match bound {
             Bound::Value(value) => value,
             Bound::Percentile(part) => {
-                // an infinite one would leave no difference between the others
+                // an infinite end would give all finite elements one colour
                 statistics.quantiles(&[part / 100.0])[0].value.clamp(least, greatest)
             }
         };
@@ -95,7 +95,7 @@ impl<'a> Drawing<'a> {
         self.sheet.pixel_bytes()
     }
 
-    /// Draw it: several threads make rows of pixels, which `row` gets in their order.
+    /// Draw the picture: several threads make rows of pixels, and `row` gets the rows in order.
     pub fn draw(
         &self,
         progress: &Progress,
@@ -143,8 +143,7 @@ impl<'a> Drawing<'a> {
         })
     }
 
-    /// Write it as a `.png`, which appears when it is complete; `input` is the location of the
-    /// tensor.
+    /// Write the picture as a `.png`, which appears when it is complete; `input` is the location of the tensor.
     pub fn write_png(
         &self,
         input: &Input,

@@ -36,15 +36,15 @@ pub enum ReduceFault {
     /// The minimum or maximum of no elements; the message is NumPy's.
     #[error("zero-size array to reduction operation {0} which has no identity")]
     NoIdentity(&'static str),
-    /// Elements that the function does not support, or not here.
+    /// The function does not support this dtype.
     #[error("np.{} is not supported for dtype {dtype}", how.name())]
     DType { how: Reduction, dtype: DType },
 }
 
 impl Fault for ReduceFault {}
 
-/// The annotations of a result, from those of the tensor; packing is changed to suit the result of
-/// stored elements.
+/// The annotations of a result, from the tensor's annotations. Packing is changed to fit the result, which is computed
+/// from stored (packed) elements.
 fn reduced(mut said: Annotations, how: Reduction) -> Annotations {
     let [scale, offset] = said.factors();
     let is_signed_otherwise = said.attributes.contains_key(UNSIGNED);

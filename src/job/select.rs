@@ -21,7 +21,7 @@ use crate::tensor::TensorInfo;
 pub struct Select {
     /// Names or globs of the tensors that the index applies to; without any, the only tensor.
     pub patterns: Vec<String>,
-    /// Whether all tensors are chosen if there are no patterns, and the output holds several.
+    /// Whether all tensors are chosen without patterns, if the output holds several.
     pub whole: bool,
     /// Whether the other tensors are written too, unchanged.
     pub keep_rest: bool,
@@ -196,8 +196,7 @@ pub(super) fn with_dimensions(
     Ok(found)
 }
 
-/// All tensors, if there are several, and the index takes something of axes that have the same
-/// length in each.
+/// All tensors, if there are several, and each axis that the index selects from has the same length in all of them.
 pub(super) fn all_indexed_alike(input: &Input, index: &OpenIndex<'_>) -> Option<Vec<usize>> {
     let count = input.contents.tensors.len();
     if index.expr.is_named() || count < 2 || input.named_count() > count {
@@ -233,8 +232,8 @@ pub(super) fn note_alike(input: &Input, count: usize) {
     ));
 }
 
-/// Leave out, with notes, tensors of dtypes that the output cannot hold. Tensors that are named
-/// themselves, and the only ones, are refused later.
+/// Leave out, with notes, tensors of dtypes that the output cannot hold. A tensor that is given by its exact name, or is
+/// the only one, stays and is refused later.
 pub(super) fn leave_out_lacking(
     input: &Input,
     patterns: &[String],

@@ -39,9 +39,9 @@ pub struct SliceOptions<'a> {
 }
 
 impl SliceOptions<'_> {
-    /// The selection, with tensors chosen where none are named: for an index with names of
-    /// dimensions, the tensors that have one of these are sliced, and the others kept; another
-    /// index applies to all, if it indexes axes of equal lengths.
+    /// The selection, with tensors chosen if none are named. An index with names of dimensions slices the tensors that
+    /// have one of them, and the others are kept. Any other index applies to all tensors, if the axes that it indexes
+    /// have equal lengths.
     fn meant(&self, input: &Input, output: &Output) -> Result<Cow<'_, Select>, Error> {
         let IndexExpr { names, .. } = self.index.expr;
         let Select { patterns, whole, keep_rest, .. } = &self.select;
@@ -199,8 +199,8 @@ impl Recipe for Vec<MemberRegion> {
     }
 }
 
-/// Note, for a checkpoint whose files differ in a text of their metadata, that a single output file
-/// has the last one.
+/// Note that the files of a checkpoint have different texts under one key of their metadata, and that a single output
+/// file has the last text.
 fn note_metadata(input: &Input, output: &Output) {
     let Some(checkpoint) = input.checkpoint().filter(|_| !output.is_of_folders()) else { return };
     let all = &input.contents.metadata.texts;
@@ -221,7 +221,7 @@ struct Sliced {
     region: Arc<dyn Region>,
 }
 
-/// The description of a tensor after slicing, or of one that is only kept.
+/// The description of a tensor in the output: sliced, or only copied.
 fn sliced(
     tensor: &TensorInfo,
     is_sliced: bool,

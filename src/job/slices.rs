@@ -1,6 +1,6 @@
-//! A selection divided in slices along axes, and the summary of each slice.
+//! A selection divided into slices along axes, and a summary of each slice.
 //!
-//! A slice holds the elements at one position of the axes that stay; the other axes are *reduced*.
+//! Some axes stay, the others are *reduced*. A slice holds the elements at one position of the axes that stay.
 //! Elements are read with the axes that stay first, so that the elements of a slice are adjacent.
 //! Summaries are held for a band of slices at a time, as many as bounded memory has room for, and
 //! any number of workers add to them: sums are exact, so that the order of adding does not matter.
@@ -42,8 +42,7 @@ use crate::tensor::TensorInfo;
 /// complete.
 const BAND_BYTES: usize = 20 << 20;
 
-/// The number of adjacent elements of a slice from which on they are summed up separately, so that
-/// workers do not wait for each other.
+/// At least so many adjacent elements of a slice are summed up separately, so that workers do not wait for each other.
 const ALONE: u64 = 512;
 
 /// The most bytes of the columns of a worker.
@@ -116,7 +115,7 @@ pub(super) enum SliceOrder {
     Memory,
 }
 
-/// The slices of several tensors, made for each in turn, as all at once would take much memory.
+/// The slices of several tensors, made for one tensor after the other: all at once would take much memory.
 pub struct AllSlices<'a> {
     numbers: &'a [usize],
     options: SlicesOptions<'a>,
@@ -336,7 +335,7 @@ impl Slices {
             // which positions are bad does not depend on the bands
             check_indices(&take, workers, false)?;
         }
-        // otherwise the system would allocate so much memory again for each band
+        // reused for each band, since allocating so much memory takes time
         let mut adding = Vec::new();
         let mut complete = Vec::new();
         let mut first = 0;
@@ -388,7 +387,7 @@ impl Slices {
         Some(if period > self.width { BandEnds { ends, period } } else { of_columns })
     }
 
-    /// The original selection in scratch, and what is taken of it there.
+    /// Put the original selection in scratch; returns the input there, and the take of its elements.
     fn keep(
         &self,
         plain: &Chosen,

@@ -69,7 +69,7 @@ pub struct StatisticsFault(pub DType);
 
 impl Fault for StatisticsFault {}
 
-/// The part of a tensor that an index selects, to be read once.
+/// The elements of a tensor that an index selects, to be read once.
 pub struct Chosen {
     pub name: Option<String>,
     pub dtype: DType,

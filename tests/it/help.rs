@@ -41,6 +41,7 @@ const PREPARE: &str = "
     echo '3 1 4 1 5' > tokens.txt
     tslice photos.npy 5 -o image.npy
     tslice photos.npy '[4:6]' -o two.npy
+    tslice photos.npy '[:1, 0, 0]' -o pixel.npy
     tslice photos.npy '[:24]' -o early.npy
     tslice photos.npy '[24:]' -o late.npy
     cp early.npy part-0.npy && cp late.npy part-1.npy

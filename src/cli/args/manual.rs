@@ -144,6 +144,9 @@ Examples:
   # two images, in a copy
   tslice scatter photos.npy --indices '[[7], [0]]' --values two.npy \\
       -o changed.npy
+  # one pixel, at image 5, row 20, column 30
+  tslice scatter photos.npy --indices '[[5, 20, 30]]' --values pixel.npy \\
+      -o dot.npy
   # in the file itself; positions beyond its end are left out
   tslice scatter photos.npy --indices '[[3], [99]]' --values two.npy \\
       --out-of-range skip --in-place";

@@ -29,8 +29,7 @@ use crate::view::View;
 /// The most descriptors that the inputs of a batch may take.
 const BATCH: usize = 64;
 
-/// The number of tensors in inputs opened for a batch that counts as one descriptor: their headers
-/// are in memory.
+/// So many tensors of opened inputs count as one descriptor, because their headers take memory.
 const TENSORS: usize = 4096;
 
 /// The size in bytes from which a member of a single row is copied alone.
@@ -45,7 +44,7 @@ struct Batch<'a> {
     /// Open inputs by their numbers.
     inputs: BTreeMap<usize, OpenInput<'a>>,
     source: ConcatSource,
-    /// The descriptors of the inputs opened for the batch, and what their headers count.
+    /// The number of descriptors of the inputs opened for the batch, with the count for their headers.
     open: usize,
 }
 

@@ -13,13 +13,13 @@
 //! 3. All is copied batch by batch (`batch`): as many inputs as may be open at a time. What a range of the output has
 //!    of each member is arithmetic (`slot`).
 //!
-//! Where the output takes bytes in any order, inputs come in their order, so that each is opened once. Where it does
-//! not, tensors come one after the other; one in which members alternate is put together in a temporary file first,
-//! unless all of them are open.
+//! If the output takes bytes in any order, inputs are copied one after the other, so that each is opened once. Otherwise
+//! tensors are written one after the other. A tensor whose members alternate is then put together in a temporary file
+//! first, unless all its members are open.
 //!
-//! In parts (`--part`), each process reads all headers, which decide where everything goes, and elements of those
-//! inputs only that give something to its part. Of the tensors that are taken once, each part compares its
-//! own range in all inputs, so that all parts together compare all of them.
+//! With `--part`, each process reads all headers, which decide where everything goes. It reads elements only of inputs
+//! that have bytes in its part. A tensor that is taken once must be the same in all inputs: each part compares its own
+//! range of the tensor, so that all parts together compare all of it.
 
 use std::fmt::Write;
 use std::slice;
@@ -54,8 +54,8 @@ pub(super) struct Assembly<'a> {
     pub(super) inputs: Inputs<'a>,
     pub(super) members: Members,
     pub(super) recipe: Box<dyn Recipe + 'a>,
-    /// Whether, before anything is written, positions are checked, and tensors that are taken of
-    /// the first input alone are compared with those of the others.
+    /// Whether positions are checked before anything is written, and tensors that are taken once are compared with the
+    /// same tensors of the other inputs.
     pub(super) looks: bool,
     pub(super) rest: Option<Rest>,
 }

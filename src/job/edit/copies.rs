@@ -61,10 +61,10 @@ impl CopiedFile {
 }
 
 impl CopiedFolder {
-    /// Lay out each tensor of `input` in a copy. Afterwards `input` describes the tensors there:
-    /// each by the number of its file and its position in that.
+    /// Lay out each tensor of `input` in a copy. Afterwards `input` describes the tensors of the copy: the number of the
+    /// file, and the position in the file.
     pub(super) fn of(input: &mut Input, output: &Output) -> Result<CopiedFolder, Error> {
-        // a copy has what the input has
+        // a copy must have all tensors of the input
         input.note_unreadable(input.contents.tensors.len()..input.named_count())?;
         let mut prepared = prepare_unchanged(input, output, false)?;
         let whole = |number: usize, to: &OutputTensor, at: u64| {
@@ -138,7 +138,7 @@ impl CopiedHeader {
         let mut prepared = prepare_unchanged(input, &output, true)?;
         let old = input.contents.header_len;
         let start = |prepared: &Prepared| prepared.layout.starts().next().map_or(0, |(_, at)| at);
-        // the same offset, or the same in a later block, so that blocks are shared
+        // the elements keep their offset in a block, so that blocks can be shared
         let short = start(&prepared);
         let more = match old.checked_sub(short) {
             Some(more) => more,
@@ -153,7 +153,7 @@ impl CopiedHeader {
     }
 }
 
-/// The error of writing the file; a full disk is reported as such, whatever step met it.
+/// The error of writing the file. A full disk is reported as a full disk, whichever step failed.
 pub(super) fn failed_sink(name: FileName, error: SinkError) -> Error {
     let error = match error {
         SinkError::Os { error, .. } if error.kind() == ErrorKind::StorageFull => {

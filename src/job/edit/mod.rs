@@ -2,26 +2,26 @@
 //! that an index tensor names.
 //!
 //! 1. [`Original::open`] reads the header (`original`). Everything is checked while the file is only read.
-//! 2. [`Editing::slice`] applies an index to one of its tensors, [`Editing::assign`] fits a value to that,
-//!    and [`Editing::scatter`] fits values to an index tensor (`tensor_edit`).
-//! 3. When it is written, the copy is made first, or the file opened for writing; elements go through
-//!    a sink that patches it, and the CRC-32s in a copy of an archive come last (`edited_file`).
+//! 2. [`Editing::slice`] applies an index to a tensor of the file, [`Editing::assign`] fits a value to the slice, and
+//!    [`Editing::scatter`] fits values to an index tensor (`tensor_edit`).
+//! 3. The copy is made, or the file is opened for writing. Elements are written by a sink that patches the file. The
+//!    CRC-32s in a copy of an archive are written last (`edited_file`).
 //!
 //! An assignment is the engine run towards the target: the pieces are ranges of the dense value, packed from the
 //! value's strides (0 where it is broadcast), and the sink at the other end unpacks them into the target's runs.
 //! Both sides are `Runs`, which find their own boxes for any range of the dense bytes. The target decides the order:
 //! its axes go from the longest stride to the shortest, all forward. Pieces of a basic index share no byte of the
-//! target; the slabs of a scatter may, so its sink takes them in order, and the last one stands. Where the target
-//! does not fit in memory, the values are first put in the order of the target's bands in a temporary file.
+//! target. Slabs of a scatter may: its sink takes them in order, and the last slab stays. If the target does not fit in
+//! memory, the values are first put in the order of the target's bands in a temporary file.
 //!
-//! An `InPlaceFile` never writes a byte next to those it was given: processes may write disjoint slices of one
-//! file at a time. Long runs are written by position, short ones through a shared map (`sink/in_place.rs`): a system
-//! call a run would be throttled by the kernel as soon as much is dirty.
+//! An `InPlaceFile` writes exactly the given bytes, so processes may write disjoint slices of one file at the same time.
+//! Long runs are written by position, short runs through a shared map (`sink/in_place.rs`): with a system call for each
+//! short run, the kernel would slow the process down as soon as many pages are dirty.
 //!
-//! In place all checks come first, and a run that was killed is completed by repeating it. So a value
-//! from a pipe is read to its end beforehand, and one that lies in the bytes to be written is refused
-//! (`job/overwrite.rs`). With `-o` the target's bytes are copied first, shared or moved by the kernel as `cp` does,
-//! into the unnamed output, which is then patched like any file.
+//! In place, all checks come first, and a killed run is completed by repeating it. So a value from a pipe is read to its
+//! end before anything is written, and a value that lies in the bytes to be written is refused (`job/overwrite.rs`). With
+//! `-o` the target's bytes are first copied into the unnamed output, as `cp` does; then the output is patched like any
+//! file.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -67,7 +67,7 @@ pub enum EditFault {
     /// A file of a format that is not written.
     #[error("a file of format {0} cannot be changed, nor copied with a change")]
     ReadOnly(&'static Format),
-    /// A member of an archive whose bytes are not its elements, but compressed.
+    /// A compressed member of an archive.
     #[error("a compressed array cannot be changed in place")]
     Deflated,
     /// An index of several files.
@@ -142,8 +142,7 @@ pub enum EditFault {
 
 impl Fault for EditFault {}
 
-/// The conversion of elements of a value to those of a target, where one of `casts` may apply to
-/// its dtype.
+/// The conversion of elements of a value to elements of a target. One of `casts` may apply to the value's dtype.
 pub(super) fn cast_conversion(
     value: &DType,
     target: &DType,
@@ -160,8 +159,7 @@ pub(super) fn cast_conversion(
     })
 }
 
-/// The conversion between dtypes that differ in byte order at most. `<V2`, as which a `.npy` stores
-/// bfloat16, fits bfloat16.
+/// The conversion between dtypes that differ at most in byte order. `<V2` fits bfloat16, which a `.npy` stores as `<V2`.
 pub(in crate::job) fn conversion(value: &DType, target: &DType) -> Result<Conversion, EditFault> {
     let swap_width = match (value, target) {
         (DType::Npy(_), DType::Npy(_)) => value.swap_width_to(target),

@@ -42,8 +42,8 @@ enum EditOutput {
 }
 
 impl Original {
-    /// Open the file to change it in place, or to change a `copy`. Of `open`, the meaning of raw
-    /// bytes counts; of the write options, `force`, `fsync` and the threads.
+    /// Open the file to change it in place, or to change a `copy`. `open` says what raw bytes mean. Of the write options,
+    /// `force`, `fsync` and the threads count.
     pub fn open(
         path: &Path,
         open: &OpenOptions,
@@ -95,7 +95,7 @@ impl Original {
                 EditOutput::Copy(Box::new(CopiedFile { destination, file, len, header }))
             }
         };
-        // the header of the copy is the file's, whatever the elements are read as
+        // the copy has the file's header, whatever dtype the elements are read as
         open.read_as.iter().try_for_each(|other| input.read_as(other, open.raw.several))?;
         let original = Original { input, target, overwritten, options };
         if let Some(output) = overwritten {
@@ -148,7 +148,7 @@ impl Original {
         }
     }
 
-    /// Check that the name of the copy has no extension of another format than the file's.
+    /// Refuse a copy whose name has the extension of another format than the file's.
     fn check_name(&self, copy: &Destination) -> Result<(), Error> {
         let Destination::Path(path) = copy else { return Ok(()) };
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
@@ -260,8 +260,8 @@ impl Original {
         }
     }
 
-    /// Begin to write into these files of the copy, by their numbers; another thread may watch how
-    /// far the copy of one file is: [`Progress::copying`].
+    /// Begin to write into these files of the copy, by their numbers. Another thread may watch the progress of copying
+    /// ([`Progress::copying`]).
     pub(super) fn begin<'a>(
         &'a mut self,
         files: BTreeSet<usize>,
@@ -336,7 +336,7 @@ impl Edit<'_> {
         patch.ok_or_else(|| Error::file(self.name.clone(), EditFault::OtherTensor))
     }
 
-    /// Compute the CRC-32 of a member of an archive from what was written, and write it.
+    /// Compute the CRC-32 of a changed member of an archive, and write it.
     pub(super) fn sum(&self, member: &MemberSums, progress: &Progress) -> Result<(), Error> {
         let Range { start, end } = member.data;
         let failed = |error: SinkError| failed_sink(self.name.clone(), error);

@@ -1,4 +1,4 @@
-//! Values to be written into a tensor: how they fit it, and how its bytes are written.
+//! Values to be written into a tensor: they are fitted to the tensor, and written to its bytes.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ use crate::source::Source;
 use crate::tensor::{StorageKind, TensorInfo, axis_number};
 use crate::view::View;
 
-/// The slice of a tensor to be changed that an index selects.
+/// The slice that an index selects of a tensor that is changed.
 pub struct EditedSlice<'a> {
     /// The number of the tensor among those that are changed.
     pub(super) target: usize,
@@ -40,7 +40,7 @@ pub(super) struct TensorEdit {
     value: Operand,
     conversion: Conversion,
     written_to: WrittenTo,
-    /// The bytes of the value, once it is known that they do not change.
+    /// The bytes of the value, once they cannot change any more.
     pub(super) spooled: Option<GatheredList>,
 }
 
@@ -166,7 +166,7 @@ impl TensorEdit {
         }
     }
 
-    /// Check that all that is read is there and fits, while `original` is only read.
+    /// Check the value and the positions, while `original` is only read.
     pub(super) fn look(&mut self, original: &Original, progress: &Progress) -> Result<(), Error> {
         let written = written(&self.tensor, self.bytes());
         let TensorEdit { value, written_to, spooled, .. } = self;

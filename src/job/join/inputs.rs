@@ -26,8 +26,7 @@ use crate::tensor::{TensorInfo, Tensors, shortened};
 pub struct JoinOptions<'a> {
     pub along: Along,
     pub axes: Axes,
-    /// How the inputs are opened, which tensors are joined (names or globs), and whether the others
-    /// are kept.
+    /// How the inputs are opened, which tensors are joined (names or globs), and whether the other tensors are kept.
     pub open: OpenOptions,
     /// The dtypes, shapes or fields that joined tensors are read as.
     pub transform: Transform,
@@ -171,7 +170,7 @@ impl<'a> Joined<'a> {
         Ok(casts.count_left(self.dtypes()))
     }
 
-    /// Find what is joined of an input, and check it against the first one.
+    /// Find the tensors of an input that are joined, and check them against the first input.
     fn choose(&self, number: usize, input: &Input) -> Result<FoundTensors, Error> {
         let failed = |fault: JoinFault| Error::file(&input.location, fault);
         let several = self.joins().nth(1).is_some();
@@ -379,8 +378,7 @@ fn targets(
     Ok((targets, lacking))
 }
 
-/// Note that the numbers in the names of the inputs do not ascend, where the names differ in
-/// numbers alone.
+/// Note that the numbers in the names of the inputs do not ascend, if the names differ only in numbers.
 fn note_order(locations: &[Location], notes: &Notes) {
     let names = Vec::from_iter(locations.iter().map(Location::to_string));
     let outline = |name: &String| {

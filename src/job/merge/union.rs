@@ -36,8 +36,7 @@ pub struct MergeOptions<'a> {
     pub renames: Vec<NumberedRename>,
     /// The choice among several tensors of one name; `None` if a name may occur only once.
     pub wins: Option<Precedence>,
-    /// The dtypes, shapes or fields that tensors are read as; where some are joined, only the
-    /// joined ones.
+    /// The dtypes, shapes or fields that tensors are read as. If some tensors are joined, it applies only to them.
     pub transform: Transform,
     pub casts: Casts,
     /// The tensors that are joined; `None` if all are taken unchanged.
@@ -126,7 +125,7 @@ impl<'a> MetadataUnion<'a> {
     }
 }
 
-/// The most inputs in which typed metadata are looked for: each that has some stays open.
+/// The most inputs that are searched for typed metadata: an input that has some stays open.
 const MOST_TYPED: usize = 32;
 
 /// An entry of an input that has a name and cannot be read.
@@ -357,7 +356,7 @@ impl<'a> Union<'a> {
         }
     }
 
-    /// The tensors of the output: of several of one name, that of the input that has precedence, at
+    /// The tensors of the output. Of several tensors of one name, the one in the input with precedence counts; it stands at
     /// the position of the first.
     pub(super) fn winners(&self, chosen: &[usize]) -> Result<Vec<u32>, Error> {
         let number = |at: &u32| chosen[*at as usize];
@@ -432,7 +431,7 @@ impl<'a> Union<'a> {
         self.members.of_input(input).map(bytes).fold(0, u64::saturating_add)
     }
 
-    /// A tensor as it is read, by what its input said at first.
+    /// A tensor as it is read, according to the header that was read first.
     pub(super) fn tensor(&self, number: usize) -> Result<TensorInfo, Error> {
         self.transform(number, &self.tensors.at(number))
     }
