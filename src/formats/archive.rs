@@ -1,8 +1,8 @@
 //! Zip archives, recognised by their members: a `.npz` (an array a member), PyTorch's `.pt`, or a
 //! `.zarr`.
 //!
-//! An archive is one space of positions: stored members are where they are, and deflated members
-//! follow the archive, as if it went on with the inflated bytes.
+//! Positions count through the archive, and then through the inflated bytes of deflated members, as if those bytes
+//! followed the archive. Stored members are read in the archive itself.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::{self, ErrorKind, Read};
@@ -107,7 +107,7 @@ impl Archive {
         }
     }
 
-    /// The bytes of a member, and their range in these.
+    /// A source that has the bytes of a member, and their range in it.
     pub(crate) fn whole(&self, member: &Member<'_>) -> (Arc<dyn Source>, Range<u64>) {
         if member.deflated {
             (Arc::new(InflatedSource::from(self.range(member))), 0..member.len)
@@ -139,8 +139,7 @@ impl Archive {
         Ok(found.with_tensors()?)
     }
 
-    /// The start of a member; a deflated member, whose bytes are `range`, is placed after the
-    /// others.
+    /// The start of a member. A deflated member, whose compressed bytes are `range`, gets positions after all others.
     pub(crate) fn locate(
         &mut self,
         member: &Member<'_>,
@@ -288,8 +287,8 @@ fn begins_as_array(
     read.is_ok() && npy::begins(&first)
 }
 
-/// The array in a member, by its header, and the CRC-32 of its elements, if the member is stored. A
-/// deflated member, whose bytes are `range`, is read by an inflater that is kept for the next.
+/// Read the header of the array in a member; returns the array and, for a stored member, the CRC-32 of its elements. A
+/// deflated member, whose compressed bytes are `range`, is read by an inflater that is reused for the next member.
 fn read_array<'a>(
     archive: &dyn Source,
     member: &Member<'_>,

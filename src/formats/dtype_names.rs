@@ -1,6 +1,6 @@
-//! Names of element types, as people write them: one reading for all flags, and for programs.
+//! Names of element types, as people write them. All flags and the library read the same names.
 //!
-//! Four languages are understood, which contradict each other in few places:
+//! Four sets of names are understood, which contradict each other only in a few names:
 //!
 //! | language | examples |
 //! |---|---|
@@ -9,8 +9,7 @@
 //! | the safetensors format's, in capitals | `BF16`, `F8_E4M3`, `U8` |
 //! | short ones that count bits | `f32`, `bf16`, `fp16`, `i64` |
 //!
-//! Where a short name would count bits in one language and bytes in another, and both are types,
-//! nobody can know what is meant: `i8`, `u8` and `f16` are refused.
+//! `i8`, `u8` and `f16` are refused: one set counts bits, another bytes, and both meanings are types.
 
 use super::npy::{self, DescrError};
 use super::safetensors;
@@ -57,12 +56,11 @@ const SHORT: [(&str, Scalar); 15] = [
     ("cfloat", Scalar::C64),
 ];
 
-/// The type that people mean by a text, little-endian where it does not say. The names are those
-/// of NumPy, ml_dtypes, PyTorch and safetensors; capitals are those of the safetensors format, also
-/// where NumPy would read a string of so many characters (`U8`; that is `<U8`).
+/// The type with a name of NumPy, ml_dtypes, PyTorch or safetensors; little-endian unless the name says otherwise. Names in
+/// capitals are safetensors': `U8` is an unsigned integer, and NumPy's string of 8 characters is `<U8`.
 ///
 /// # Errors
-/// [`NameError`] where it is none of them, or two; or means Python objects.
+/// [`NameError`] for an unknown name, a name with two meanings, or Python objects.
 ///
 /// ```
 /// # use tslice::formats::parse_dtype;

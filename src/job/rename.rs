@@ -95,12 +95,12 @@ pub(super) fn rename_some(
         }
     }
     if unused > 0 {
-        let are = if unused == 1 {
-            "line of the table of new names is"
+        let lines = if unused == 1 {
+            "line of the table of new names matches"
         } else {
-            "lines of the table of new names are"
+            "lines of the table of new names match"
         };
-        notes.add(format_args!("{unused} {are} for no tensor"));
+        notes.add(format_args!("{unused} {lines} no tensor"));
     }
     Ok(names.made.into_iter().map(|(number, made)| (number, made.name)).collect())
 }

@@ -210,7 +210,7 @@ fn note_metadata(input: &Input, output: &Output) {
     {
         let location = &input.location;
         input.notes.add(format_args!(
-            "{location}: metadata {:?} differ among its files; the last one's are taken",
+            "{location}: metadata {:?} differ between its files; the last file's text is taken",
             shortened(key)
         ));
     }

@@ -81,12 +81,12 @@ fn a_table_of_names_does_not_chain() {
         .collect();
     same(names(&lines.join("\n"), &[], ""));
     same(names(r#"{"model.layers.{l}.*": "model.layers.{l+2}.*"}"#, &[], ""));
-    let note = "tslice: note: 2 lines of the table of new names are for no tensor\n";
+    let note = "tslice: note: 2 lines of the table of new names match no tensor\n";
     same(names("none=x\nmodel.layers.{l}.*=model.layers.{l+2}.*\nmodel.layers.9.*=y.*", &[], note));
     let renamed = names(
         "head=b\nb=c",
         &["--rename", "b=d"],
-        "tslice: note: 1 line of the table of new names is for no tensor\n",
+        "tslice: note: 1 line of the table of new names matches no tensor\n",
     );
     assert_eq!(renamed[0].0, "d");
     let args =

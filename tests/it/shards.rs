@@ -538,7 +538,7 @@ fn tensors_without_a_name_are_called_so() {
     shows(dir.path(), &["info", "in", "--reindex"], 1, &[], says);
     let merge = ["merge", "in/1.safetensors", "in/2.safetensors"];
     let says = "tslice: in/2.safetensors: a tensor without a name is also in another input, in/1.safetensors\n\
-                hint: --first or --last takes one, --rename N:=NEW names the tensor of input N\n";
+                hint: --first or --last chooses an input, --rename N:=NEW names the tensor of input N\n";
     shows(dir.path(), &[&merge[..], &["-o", "all.safetensors"]].concat(), 1, &[], says);
     // what the hints say
     let renamed = ["--rename", "1:=w", "-o", "all.safetensors"];

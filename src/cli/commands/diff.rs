@@ -52,7 +52,7 @@ fn differences(args: &DiffArgs) -> Result<Found, Failure> {
     options.raw.check_used([&a, &b])?;
     let compared = [&a, &b].map(|input| match args.from.tensor.as_slice() {
         [] => Vec::from_iter(0..input.contents().tensors.len()),
-        // a name that one of them lacks is reported by the comparison
+        // a name that one file lacks is reported by the comparison
         patterns => input.find(patterns).unwrap_or_default(),
     });
     let both = tensors::of_numbers(&a, &compared[0]);

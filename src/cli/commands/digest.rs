@@ -1,7 +1,6 @@
 //! `tslice info --digest` and `--check`: print digests of tensors, or compare them with a manifest.
 //!
-//! A line is `DIGEST  NAME`, as of `sha256sum`: a line that begins with a backslash has a name with
-//! escapes.
+//! A line is `DIGEST  NAME`, as `sha256sum` writes it. A line that begins with a backslash has escapes in its name.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

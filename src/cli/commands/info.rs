@@ -93,10 +93,10 @@ impl OneLineFiles {
     }
 }
 
-/// The most inputs that stay open until they are printed: of more, descriptors might not suffice.
+/// The most inputs that stay open until they are printed: more could exceed the limit on descriptors.
 const MOST_HELD: usize = 64;
 
-/// Describe every file; one that cannot be read does not keep others from being shown.
+/// Describe every file; the others are shown even if one cannot be read.
 pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
     let mut args = args.clone();
     args.inputs.names.inputs = input::paths(&args.inputs)?;
@@ -432,7 +432,7 @@ fn write_text(
 ) -> Result<(), MetadataError> {
     let contents = input.contents();
     let totals = Totals::of(shown.tensors(input));
-    // of a checkpoint only the files that hold what is shown were opened
+    // only the files of a checkpoint that hold shown tensors were opened
     let opened = contents.tensors.len() + input.unreadable().len() + input.missing_count();
     let all = input.checkpoint().map_or(opened, |it| opened.max(it.listed));
     let count = shown.tensors.len();

@@ -1,20 +1,18 @@
-//! `--part`: one part of an output, the plan of all, and what there is of them.
+//! `--part`: write one part of an output, plan all parts, show which are complete, or discard them.
 //!
 //! `--part auto`: the part that a scheduler's variables name.
 //!
-//! Two kinds of variables tell a process which of several it is:
+//! Two kinds of variables tell a process its number among several:
 //!
 //! - an *array* (or an indexed job) runs a script many times: Slurm, Kubernetes, PBS, LSF, SGE;
 //! - *ranks* are the processes of one step: Open MPI, PMI (MPICH, Intel MPI), Slurm's srun.
 //!
-//! Of the ranks, the first of that list that is there counts, since mpirun starts its processes in
-//! a step of Slurm, which has variables of its own. Two different kinds, or two arrays, must not
-//! contradict each other: sources with one process do not count beside others, and any two others
-//! that do not say the same are an error.
+//! Of several ranks, the first in this list counts: mpirun starts its processes in a step of Slurm, which sets variables
+//! too. An array and a rank, or two arrays, must not contradict each other. A source with only one process is ignored if
+//! there is another source. Any two other sources that say different things are an error.
 //!
-//! [`COUNT`] is the number of parts where the scheduler does not tell it (Kubernetes, PBS), and
-//! where an array runs again for some parts only (Slurm's `--array=2,5`): the number of the task
-//! is then that of the part.
+//! [`COUNT`] is the number of parts if the scheduler does not tell it (Kubernetes, PBS), or if an array runs again for
+//! some parts only (Slurm's `--array=2,5`). The number of the task is then the number of the part.
 
 use std::ffi::OsString;
 use std::fmt;

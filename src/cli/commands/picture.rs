@@ -1,9 +1,8 @@
 //! `tslice view -o PICTURE.png`, and `--image` in the terminal.
 //!
-//! **Why no package.** Half blocks in colours work in every terminal of today, also through `ssh`
-//! and `tmux`. `viuer` knows the protocols of kitty, iTerm and sixel, but brings `image` with its
-//! decoders, `crossterm` and a dozen more; and these protocols cannot be tested here. Who wants
-//! more pixels writes a `.png`.
+//! **Why no package.** Half blocks in colours work in every terminal, also through `ssh` and `tmux`. `viuer` supports the
+//! protocols of kitty, iTerm and sixel, but depends on `image` with its decoders, `crossterm` and a dozen more packages,
+//! and these protocols cannot be tested here. For more pixels, users write a `.png`.
 
 use std::fmt::Write;
 use std::path::Path;

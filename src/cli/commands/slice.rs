@@ -13,7 +13,7 @@ use crate::cli::report::Failure;
 pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let Some(share) = part::share(&args.to)? else { return Ok(()) };
     let mut index = Index::parse(args.text.as_deref(), &args.index)?;
-    // of all tensors, those that have one of the dimensions are taken
+    // without -t, the tensors that have one of the dimensions are taken
     index.rules.passes_over = args.from.tensor.is_empty();
     let workers = output::workers(args.to.threads);
     let index = index.open(&args.from, &workers, args.to.quiet, "INPUT", &args.input)?;
@@ -56,7 +56,7 @@ enum Suggestion {
     Also(&'static str),
 }
 
-/// The probable meaning, if tensors of several cannot be chosen.
+/// The probable meaning of a command whose tensors cannot be chosen.
 fn suggestion(error: &Error, select: &Select, to_npy: bool) -> Option<Suggestion> {
     let fault = error.cause.downcast_ref()?;
     match fault {

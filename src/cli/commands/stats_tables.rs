@@ -143,8 +143,7 @@ pub(super) fn of_tensors(
     faults.failure(input)
 }
 
-/// Print one table of the tensors of many files. One that cannot be read does not keep others from
-/// being shown.
+/// Print one table of the tensors of many files. The others are shown even if one file cannot be read.
 pub(super) fn of_files(
     files: &[PathBuf],
     options: &OpenOptions,

@@ -32,7 +32,7 @@ struct Node<'a> {
     tensor: Option<u32>,
     /// The first tensor in the order asked for, of this name or below it.
     first: u32,
-    /// The last child, and the sibling before; the root is neither.
+    /// The numbers of the last child and of the previous sibling; 0, the root, stands for none.
     last_child: u32,
     before: u32,
     /// The kind: nodes with equal contents have the same.
@@ -78,7 +78,7 @@ impl<'a> Tree<'a> {
         name.splitn(DEEPEST, '.')
     }
 
-    /// Make the nodes of these tensors, those with a common beginning one after the other.
+    /// Make the nodes of these tensors; names with a common beginning share nodes.
     fn plant(&mut self, numbers: &[usize]) {
         let mut places: Vec<u32> = (0..).take(numbers.len()).collect();
         let pieces = |place: u32| self.pieces(numbers[place as usize]);
@@ -187,7 +187,7 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// Children, with adjacent ones of the same kind together.
+    /// Children in groups: adjacent children of the same kind are one group.
     fn groups<'c>(&self, children: &'c [u32]) -> Vec<&'c [u32]> {
         let kind = |at: &u32| self.nodes[*at as usize].kind;
         children.chunk_by(|one, other| kind(one) == kind(other)).collect()

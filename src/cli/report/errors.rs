@@ -308,9 +308,8 @@ fn raw(
 fn edit(fault: &EditFault, flag: &str, failed: impl Fn() -> Failure) -> Failure {
     match fault {
         EditFault::Archive => failed().hint("-o COPY.npz writes a copy with the change in it"),
-        EditFault::Deflated => {
-            failed().hint("`tslice FILE -o STORED.npz` stores all arrays as they are: change that")
-        }
+        EditFault::Deflated => failed()
+            .hint("`tslice FILE -o STORED.npz` stores all arrays uncompressed: change that file"),
         EditFault::CopyName { format, .. } => {
             let extension = format.extensions.first().unwrap_or(&"");
             failed().hint(format_args!("give it a name that ends in .{extension}"))
@@ -391,7 +390,7 @@ fn sink(fault: &SinkError, failed: impl Fn() -> Failure) -> Failure {
         SinkError::Os { what: "cannot be replaced", error }
             if error.kind() == io::ErrorKind::PermissionDenied =>
         {
-            failed().hint("a new file takes its place, for which its folder must be writable")
+            failed().hint("the output is a new file, so its folder must be writable")
         }
         SinkError::OtherFolder => {
             failed().hint("--force replaces only a folder of Zarr by another")
@@ -515,7 +514,7 @@ fn layout(fault: &LayoutFault, file: Option<&FileName>, failed: impl Fn() -> Fai
             Failure::usage(message).hint_if(hint)
         }
         LayoutFault::DType { dtype, .. } if dtype.blocks().is_some() => failed().hint(
-            "a .gguf output holds blocks, a .npy, .npz or .bin their bytes; -t chooses other tensors",
+            "a .gguf output stores blocks, and a .npy, .npz or .bin the bytes of blocks; -t chooses other tensors",
         ),
         LayoutFault::Metadata { .. } => usage(),
         LayoutFault::Count { .. } => failed().hint(SEVERAL),

@@ -33,15 +33,16 @@ pub(super) fn join(fault: &JoinFault, failed: impl Fn() -> Failure) -> Failure {
 pub(super) fn merge(fault: &MergeFault, failed: impl Fn() -> Failure) -> Failure {
     failed().hint(match fault {
         MergeFault::Twice { name, .. } if name.is_empty() => {
-            "--first or --last takes one, --rename N:=NEW names the tensor of input N".to_owned()
+            "--first or --last chooses an input, --rename N:=NEW names the tensor of input N"
+                .to_owned()
         }
         MergeFault::Twice { .. } => {
-            "--first or --last takes one, --rename N:OLD=NEW renames the tensor of input N"
+            "--first or --last chooses an input, --rename N:OLD=NEW renames the tensor of input N"
                 .to_owned()
         }
         MergeFault::Metadata { key, .. } => {
             let text = quoted(&format!("{key}=VALUE"));
-            format!("--metadata {text} decides, or --first or --last")
+            format!("--metadata {text} sets it, --first or --last chooses an input")
         }
     })
 }
@@ -101,7 +102,7 @@ pub(crate) fn hint_in_group(error: &Error) -> Option<String> {
     Some(match error.cause.downcast_ref()? {
         MergeFault::Twice { .. } => {
             "`tslice merge` makes one set of tensors of them: --rename '1:x.{e}=x.{e+8}' gives the tensors of input 1 \
-             other numbers, --first takes one of several that are the same"
+             other numbers, --first takes the first of several tensors of one name"
                 .to_owned()
         }
         MergeFault::Metadata { key, .. } => {

@@ -16,7 +16,7 @@ use crate::tensor::{shortened, write_printable_json};
 /// The most bytes of all keys together. A file has some fifty.
 const MOST_KEYS: u64 = 16 << 20;
 
-/// How deep lists may be nested; files in use have no nested ones.
+/// The deepest nesting of lists; files in use have no nested lists.
 const MOST_DEPTH: u32 = 16;
 
 /// The key of the alignment of tensors.
@@ -175,8 +175,7 @@ pub struct MetadataValue<'a, 's> {
 }
 
 impl<'s> MetadataValue<'_, 's> {
-    /// Pass its type and the value, in the bytes of a little-endian file, to `out`; without an
-    /// output, skip it.
+    /// Write the type and the value to `out`, little-endian; without an output, skip them.
     pub(super) fn copy(self, out: &mut Option<&mut dyn Write>) -> Result<(), MetadataError> {
         hand_on(out, &self.number.to_le_bytes())?;
         self.copy_several(1, 0, out)

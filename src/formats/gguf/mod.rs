@@ -183,7 +183,7 @@ impl Fault for GgufError {
     }
 }
 
-/// Why a tensor cannot be what its header says.
+/// Why the header of a tensor is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum GgufTensorFault {
     #[error("its elements have the unknown type {0}")]

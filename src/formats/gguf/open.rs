@@ -33,8 +33,8 @@ fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     Ok(Input { container, ..Input::of_source(location, source, contents) })
 }
 
-/// The tensors of a file with this byte order, at their positions in the input; those that cannot be
-/// read are added to `unreadable`.
+/// The tensors of a file with this byte order, at their positions in the input. Unreadable tensors are added to
+/// `unreadable`.
 fn readable<'a>(
     endian: Endian,
     tensors: impl Iterator<Item = TensorInfo> + 'a,

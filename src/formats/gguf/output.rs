@@ -47,7 +47,7 @@ fn little(dtype: &DType) -> DType {
 /// The header of a file. The metadata of the input, which may be long, are read when it is written.
 struct OutputHeader {
     tensors: Arc<Entries>,
-    /// The metadata of the input, if they are kept.
+    /// The metadata of the input; `None` if they are left out.
     carried: Option<Metadata>,
     /// Values that are added or changed, each with its type before it.
     added: BTreeMap<String, Vec<u8>>,
@@ -198,7 +198,7 @@ impl MadeHeader for OutputHeader {
     }
 }
 
-/// A writer that passes bytes on, and keeps the error of the receiver.
+/// A writer that passes bytes on, and stores the error of the receiver.
 struct Pieces<'a> {
     take: &'a mut dyn FnMut(&[u8]) -> Result<(), SinkError>,
     len: u64,

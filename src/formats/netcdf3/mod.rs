@@ -1,12 +1,12 @@
-//! netCDF 3: the classic format, that with offsets of 64 bits, and that with data of 64 bits.
+//! netCDF 3: the classic format, the 64-bit offset format, and the 64-bit data format (CDF-1, CDF-2, CDF-5).
 //!
 //! ```text
 //! CDF, version │ number of records │ dimensions │ attributes │ variables │ data of variables │ record │ record │ ...
 //! ```
 //!
-//! Lists are a tag, a count and so many entries; texts and values are padded to 4 bytes; all numbers are big-endian. A
-//! variable whose first dimension is the one that grows has a piece in each record, padded to 4 bytes unless it is
-//! the only such variable: it is a view across the records.
+//! A list is a tag, a count, and entries. Texts and values are padded to 4 bytes. All numbers are big-endian. A variable
+//! whose first dimension grows has a piece in each record, and is read as a view across the records. Pieces are padded
+//! to 4 bytes, unless there is only one such variable.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ const LONGEST_NAME: u64 = 1 << 12;
 /// The most bytes of the names of dimensions and variables together.
 const MOST_NAMES: u64 = 16 << 20;
 
-/// Texts, values and pieces of records are padded to so many bytes.
+/// Texts, values and pieces of records are padded to a multiple of this many bytes.
 const PADDING: u64 = 4;
 
 /// Whether a file that begins with these bytes is netCDF 3.

@@ -1,4 +1,4 @@
-//! A file of netCDF 3 as one input: variables are tensors by their names.
+//! A netCDF 3 file as one input: each variable is a tensor with the variable's name.
 
 use super::{begins, read};
 use crate::error::Error;

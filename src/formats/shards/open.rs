@@ -1,9 +1,9 @@
 //! A checkpoint of several files as one input: its index, and the needed files of the index; or the files in
 //! the folder, where there is no index.
 //!
-//! An index may be wrong. Tensors are read where they are: of several tensors with one name, the one in the
-//! shard that the index names; a tensor in another shard, or not in the index, is read from its shard. A
-//! tensor that no shard has is an error when it is asked for.
+//! An index may be wrong. A tensor is read from the shard that has it, also if the index names another shard, or does not
+//! name the tensor. If several shards have a tensor, it is read from the shard that the index names. A tensor that no
+//! shard has is an error if it is asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

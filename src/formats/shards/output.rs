@@ -35,11 +35,11 @@ pub(crate) struct FolderFiles {
 
 /// The files of an existing folder that an output removes.
 pub(crate) enum OldFiles {
-    /// Existing files with the names of new ones.
+    /// Only files with the names of new files.
     None,
-    /// The shards of an index as well, whatever their names.
+    /// Also the shards of the old index, whatever their names.
     OfIndex,
-    /// All, in a folder of which this is true; another one is refused.
+    /// All files, if this is true of the folder; otherwise the folder is refused.
     AllIf(fn(&Path) -> bool),
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn open_integers(file: RecognisedFile<'_>, first: &[u8]) -> Result<In
     Ok(Input::of_file(location, Opened::Random(integers), contents))
 }
 
-/// Whether a text can begin so: with characters of ASCII, or a mark and these.
+/// Whether a text can begin with these bytes: ASCII characters, after a byte order mark or without.
 pub(super) fn is_plain(first: &[u8]) -> bool {
     let first = first.strip_prefix(MARK).unwrap_or(first);
     first.iter().all(|byte| matches!(byte, b'\t' | b'\n' | b'\x0c' | b'\r' | b' '..=b'~'))

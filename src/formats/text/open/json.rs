@@ -44,7 +44,7 @@ struct FoundNumbers {
     booleans: u64,
     integers: u64,
     floats: u64,
-    /// The number of elements stored as integers: the first ones.
+    /// The number of elements, from the first on, that are stored as integers.
     exact_integers: u64,
     /// Whether these are unsigned, as one of them needs 64 bits.
     exact_unsigned: bool,

@@ -68,7 +68,7 @@ pub enum CellRemedy {
     Missing(String),
     /// Boolean as the dtype.
     Booleans,
-    /// A choice of other columns, out of so many.
+    /// A choice of other columns; the number of columns.
     OtherColumns(u64),
 }
 
@@ -302,8 +302,8 @@ trait TextParser: Sized + Send + Sync {
 
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Self::Fault>;
 
-    /// A parser of the next whole lines, which another thread can parse before the lines in front of them;
-    /// `None` where they depend on these.
+    /// A parser for the next whole lines, with which another thread can parse them before earlier lines are parsed; `None`
+    /// if they depend on earlier lines.
     fn fork(&self, _lines: &[u8]) -> Option<Self> {
         None
     }

@@ -35,7 +35,7 @@ enum Kind {
 enum Quoting {
     Outside,
     Inside,
-    /// After the quote that ends the quoted text, or begins a pair of quotes for one.
+    /// After a quote in quoted text: it ends the text, or begins a pair of quotes that stands for one quote.
     Behind,
 }
 
@@ -197,8 +197,7 @@ impl TableParser {
         TextPosition { line: self.lines + 1, column }
     }
 
-    /// Handle a quote after this part of a cell: it begins quoted text, ends it, or is one of the cell's
-    /// characters.
+    /// Handle a quote after `part` of a cell: it begins quoted text, ends it, or is a character of the cell.
     fn quote(&mut self, part: &[u8]) -> Result<(), TextFault> {
         // blanks belong to a string, but not to a number
         let is_blank = |byte: &u8| !self.cells.are_strings() && matches!(byte, b' ' | b'\t');
