@@ -4,6 +4,8 @@
 use std::any::Any;
 use std::cell::Cell;
 #[cfg(feature = "zarr")]
+use std::cell::RefCell;
+#[cfg(feature = "zarr")]
 use std::io::Read;
 use std::panic::AssertUnwindSafe;
 use std::sync::Once;
@@ -11,7 +13,7 @@ use std::{io, panic};
 
 use flate2::{Decompress, FlushDecompress, Status};
 #[cfg(feature = "zarr")]
-use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer};
+use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
 use crate::tensor::{brief, spare_memory};
 
@@ -68,35 +70,41 @@ fn take(decoder: impl Read, encoded: &[u8], most: u64) -> io::Result<Vec<u8>> {
 #[cfg(feature = "zarr")]
 const STEP: usize = 64 << 10;
 
-/// The bytes of Zstandard, in one call, which is faster; in steps if not all are needed.
+#[cfg(feature = "zarr")]
+thread_local! {
+    /// The decoder of this thread: to make one takes as long as to decode some kilobytes.
+    static ZSTD: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
+}
+
+/// The bytes of Zstandard, in one call, which is faster; in steps if many are not needed.
 #[cfg(feature = "zarr")]
 fn unpacked(encoded: &[u8], wanted: Wanted) -> io::Result<Vec<u8>> {
-    let mut bytes = spare_memory(wanted.most as usize);
-    if wanted.needed >= wanted.most {
-        zstd::bulk::Decompressor::new()?.decompress_to_buffer(encoded, &mut bytes)?;
-        return Ok(bytes);
-    }
     let failed = |code| io::Error::other(zstd_safe::get_error_name(code));
-    let mut decoder = DCtx::create();
-    // written to its final memory, not through memory of the decoder
-    decoder.set_parameter(DParameter::StableOutBuffer(true)).map_err(failed)?;
-    let mut to = OutBuffer::around(&mut bytes);
-    let mut decoded = 0;
-    for step in encoded.chunks(STEP) {
-        let mut from = InBuffer::around(step);
-        while from.pos() < step.len() && (to.pos() as u64) < wanted.needed {
-            let before = (from.pos(), to.pos());
-            decoder.decompress_stream(&mut to, &mut from).map_err(failed)?;
-            if (from.pos(), to.pos()) == before {
-                return Err(io::Error::other("its bytes are damaged"));
+    let mut bytes = spare_memory(wanted.most as usize);
+    ZSTD.with_borrow_mut(|decoder| {
+        decoder.reset(ResetDirective::SessionAndParameters).map_err(failed)?;
+        if wanted.needed >= wanted.most - wanted.most / 8 {
+            decoder.decompress(&mut bytes, encoded).map_err(failed)?;
+            return Ok(bytes);
+        }
+        // written to its final memory, not through memory of the decoder
+        decoder.set_parameter(DParameter::StableOutBuffer(true)).map_err(failed)?;
+        let mut to = OutBuffer::around(&mut bytes);
+        for step in encoded.chunks(STEP) {
+            let mut from = InBuffer::around(step);
+            while from.pos() < step.len() && (to.pos() as u64) < wanted.needed {
+                let before = (from.pos(), to.pos());
+                decoder.decompress_stream(&mut to, &mut from).map_err(failed)?;
+                if (from.pos(), to.pos()) == before {
+                    return Err(io::Error::other("its bytes are damaged"));
+                }
+            }
+            if to.pos() as u64 >= wanted.needed {
+                return Ok(bytes);
             }
         }
-        decoded = to.pos() as u64;
-        if decoded >= wanted.needed {
-            break;
-        }
-    }
-    if decoded < wanted.needed { Err(too_short()) } else { Ok(bytes) }
+        Err(too_short())
+    })
 }
 
 fn too_short() -> io::Error {

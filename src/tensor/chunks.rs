@@ -173,7 +173,8 @@ pub(crate) fn spare_memory(bytes: usize) -> Vec<u8> {
 /// Memory of `bytes` bytes, to be overwritten: zeros, or old content.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn spare_bytes(bytes: usize) -> Vec<u8> {
-    let mut memory = take_spare(bytes);
+    // a little more, as encoded chunks differ in length
+    let mut memory = take_spare(bytes + bytes / 16);
     memory.resize(bytes, 0);
     memory
 }

@@ -85,8 +85,7 @@ pub(super) struct Values<H>(pub(super) H);
 
 impl<H: Hierarchy> ReadableStorageTraits for Values<H> {
     fn get(&self, key: &StoreKey) -> Result<MaybeBytes, StorageError> {
-        let value = self.0.whole(key.as_str()).map_err(failed)?;
-        Ok(value.map(StoreBytes::from))
+        Ok(self.whole(key)?.map(StoreBytes::from))
     }
 
     fn get_partial_many<'a>(
@@ -95,11 +94,8 @@ impl<H: Hierarchy> ReadableStorageTraits for Values<H> {
         ranges: ByteRangeIterator<'a>,
     ) -> Result<MaybeBytesIterator<'a>, StorageError> {
         let Some(value) = self.0.value(key.as_str()).map_err(failed)? else { return Ok(None) };
-        Ok(Some(Box::new(ranges.map(move |asked| {
-            let range = range(asked, value.len())?;
-            let bytes = fits(range.end - range.start).and_then(|_| value.read(range));
-            bytes.map(StoreBytes::from).map_err(failed)
-        }))))
+        let read = move |asked| Ok(StoreBytes::from(read_range(value.as_ref(), asked)?));
+        Ok(Some(Box::new(ranges.map(read))))
     }
 
     fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
@@ -113,6 +109,15 @@ impl<H: Hierarchy> ReadableStorageTraits for Values<H> {
 }
 
 impl<H: Hierarchy> ValueStore for Values<H> {
+    fn whole(&self, key: &StoreKey) -> Result<Option<Vec<u8>>, StorageError> {
+        self.0.whole(key.as_str()).map_err(failed)
+    }
+
+    fn range(&self, key: &StoreKey, range: ByteRange) -> Result<Option<Vec<u8>>, StorageError> {
+        let value = self.0.value(key.as_str()).map_err(failed)?;
+        value.map(|value| read_range(value.as_ref(), range)).transpose()
+    }
+
     fn is_local(&self) -> bool {
         self.0.is_local()
     }
@@ -271,6 +276,11 @@ impl From<ZarrError> for Unread {
     fn from(error: ZarrError) -> Unread {
         Unread::Unfit(error)
     }
+}
+
+fn read_range(value: &dyn StoredValue, asked: ByteRange) -> Result<Vec<u8>, StorageError> {
+    let range = range(asked, value.len())?;
+    fits(range.end - range.start).and_then(|_| value.read(range)).map_err(failed)
 }
 
 /// The requested range of a value of `len` bytes: the index of a shard may name any range.

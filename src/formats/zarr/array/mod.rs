@@ -22,7 +22,8 @@ use shards::Shards;
 use zarrs::array::codec::CodecChain;
 use zarrs::array::codec::api::BytesToBytesCodecTraits;
 use zarrs::array::{Array, ArrayMetadata, ArrayShardedExt, ArrayToBytesCodecTraits, CodecOptions};
-use zarrs::storage::{ReadableStorageTraits, StoreKey};
+use zarrs::storage::byte_range::ByteRange;
+use zarrs::storage::{ReadableStorageTraits, StorageError, StoreKey};
 
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{ErrorKind, Fault};
@@ -173,8 +174,14 @@ pub(crate) type ArrayStore = Arc<dyn ValueStore>;
 /// The most chunks that are looked up to count the stored ones.
 const MOST_COUNTED: u64 = 1_000_000;
 
-/// A store of values by keys, which may be read ahead.
+/// A store of values by keys, which may be read ahead. Its own methods copy no bytes, as those of `zarrs` do.
 pub(crate) trait ValueStore: ReadableStorageTraits {
+    /// A value; `None` where there is none.
+    fn whole(&self, key: &StoreKey) -> Result<Option<Vec<u8>>, StorageError>;
+
+    /// A range of a value; `None` where there is none.
+    fn range(&self, key: &StoreKey, range: ByteRange) -> Result<Option<Vec<u8>>, StorageError>;
+
     /// Whether it takes little time to find out if a value exists.
     fn is_local(&self) -> bool;
 
@@ -217,8 +224,8 @@ impl ZarrChunks {
     ) -> Result<Option<Vec<u8>>, String> {
         let stored = match &self.shards {
             None => {
-                let value = self.array.storage().get(&self.array.chunk_key(at));
-                value.map_err(|error| error.to_string())?.map(Vec::from)
+                let value = self.array.storage().whole(&self.array.chunk_key(at));
+                value.map_err(|error| error.to_string())?
             }
             Some(shards) => shards.get(&self.array, at)?,
         };
@@ -349,6 +356,14 @@ mod tests {
     use super::*;
 
     impl ValueStore for MemoryStore {
+        fn whole(&self, key: &StoreKey) -> Result<Option<Vec<u8>>, StorageError> {
+            Ok(self.get(key)?.map(Vec::from))
+        }
+
+        fn range(&self, key: &StoreKey, range: ByteRange) -> Result<Option<Vec<u8>>, StorageError> {
+            Ok(self.get_partial(key, range)?.map(Vec::from))
+        }
+
         fn expect(&self, _: &StoreKey, _: u64) {}
 
         fn is_local(&self) -> bool {

@@ -81,8 +81,8 @@ impl Shards {
             return Err("the index of its shard has impossible ranges of bytes".to_owned());
         }
         let range = ByteRange::FromStart(offset, Some(len));
-        let bytes = array.storage().get_partial(&array.chunk_key(&shard), range);
-        Ok(bytes.map_err(|error| error.to_string())?.map(Vec::from))
+        let bytes = array.storage().range(&array.chunk_key(&shard), range);
+        bytes.map_err(|error| error.to_string())
     }
 
     /// The index of a shard; `None` for a shard that is not stored.
@@ -95,14 +95,14 @@ impl Shards {
         if let Some(index) = cache.get(shard) {
             return Ok(Some(Arc::clone(index)));
         }
-        let stored = array.storage().get_partial(&array.chunk_key(shard), self.index_range);
+        let stored = array.storage().range(&array.chunk_key(shard), self.index_range);
         let Some(stored) = stored.map_err(|error| format!("the index of its shard: {error}"))?
         else {
             return Ok(None);
         };
         let decode = || {
             let (fill, options) = (FillValue::from(u64::MAX), CodecOptions::default());
-            let bytes = Vec::from(stored).into();
+            let bytes = stored.into();
             let shape = &self.index_shape;
             let decoded =
                 self.index_codecs.decode(bytes, shape, &data_type::uint64(), &fill, &options);
