@@ -3,11 +3,11 @@
 
 use half::f16;
 
-use crate::dtype::{DType, Endian, Step, Walk};
+use crate::dtype::{DType, Endian, Step, walk};
 use crate::element::{FloatFormat, Magnitude, Meaning, NAT};
 
 /// A part of an element: one item, or `count` items of a subarray.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Leaf {
     /// The offset in the element, in bytes.
     offset: usize,
@@ -35,26 +35,32 @@ pub(super) struct Float {
     pub(super) format: FloatFormat,
 }
 
-/// The parts of an element, in order; `None` for a part whose items are not whole bytes.
-pub(super) fn leaves(dtype: &DType) -> impl Iterator<Item = Option<Leaf>> + use<'_> {
-    Walk::new(dtype).filter_map(|step| match step {
-        Step::Leaf { dtype, offset, count, .. } => Some(Leaf::of(dtype, offset, count)),
-        _ => None,
-    })
+/// The types of the parts of an element, each with one item at offset 0. `None` if the items of a part are not
+/// whole bytes.
+pub(super) fn types(dtype: &DType) -> Option<Vec<Leaf>> {
+    let leaf = |dtype: &DType| {
+        let size = (dtype.item_bits() / 8) as usize;
+        Some(Leaf { offset: 0, size, count: 1, meaning: Meaning::of(dtype)? })
+    };
+    dtype.leaves().into_iter().map(leaf).collect()
 }
 
-/// The types of the parts, each with one item at offset 0. `None` as for [`leaves`].
-pub(super) fn types(dtype: &DType) -> Option<Vec<Leaf>> {
-    dtype.leaves().into_iter().map(|dtype| Leaf::of(dtype, 0, 1)).collect()
+/// Whether a condition holds for all parts of elements of `dtype`, given the types of the parts on both sides.
+pub(super) fn all_parts(
+    dtype: &DType,
+    types: &[(Leaf, Leaf)],
+    mut holds: impl FnMut(&Leaf, &Leaf) -> bool,
+) -> bool {
+    let walked = walk(dtype, &mut |step| {
+        let Step::Leaf { number, offset, count, .. } = step else { return Ok(()) };
+        let place = |leaf| Leaf { offset: offset as usize, count: count as usize, ..leaf };
+        let (a, b) = types[number];
+        if holds(&place(a), &place(b)) { Ok(()) } else { Err(()) }
+    });
+    walked.is_ok()
 }
 
 impl Leaf {
-    fn of(dtype: &DType, offset: u64, count: u64) -> Option<Leaf> {
-        let meaning = Meaning::of(dtype)?;
-        let size = (dtype.item_bits() / 8) as usize;
-        Some(Leaf { offset: offset as usize, size, count: count as usize, meaning })
-    }
-
     /// The byte order of the part; `Little` for types without one.
     pub(super) fn endian(&self) -> Endian {
         match self.meaning {

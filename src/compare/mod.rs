@@ -15,7 +15,7 @@
 //! ```
 
 use closeness::{Closeness, Distances, GROUP, Group};
-use element::{Leaf, leaves, types};
+use element::{Leaf, all_parts, types};
 
 use crate::cast::{swap, vectorized};
 use crate::dtype::{DType, Endian, Field, NpyType, stored_by_numpy};
@@ -36,7 +36,10 @@ const LARGE: usize = 64 << 10;
 /// exact values.
 pub struct Comparer {
     rule: Rule,
-    dtypes: (DType, DType),
+    /// The dtype of the first side.
+    dtype: DType,
+    /// The types of the parts on both sides.
+    types: Vec<(Leaf, Leaf)>,
     /// The parts of an element on both sides; empty if elements are large.
     leaves: Vec<(Leaf, Leaf)>,
     itemsizes: [usize; 2],
@@ -68,14 +71,17 @@ impl Comparer {
         };
         let bits = width.filter(|_| same_dtype && (rule.same_nan_is_equal() || !has_nan));
         let itemsizes = [a, b].map(|dtype| (dtype.item_bits() / 8) as usize);
-        let mut parts = Vec::new();
+        let types: Vec<(Leaf, Leaf)> = of_a.into_iter().zip(of_b).collect();
+        let mut leaves = Vec::new();
         if itemsizes[0] <= LARGE {
-            let both = leaves(&dtypes.0).zip(leaves(&dtypes.1));
-            parts = both.map(|(a, b)| Some((a?, b?))).collect::<Option<_>>()?;
+            all_parts(&dtypes.0, &types, |a, b| {
+                leaves.push((*a, *b));
+                true
+            });
         }
         let closeness = Closeness::new(rule, &dtypes.0, &dtypes.1);
-        let leaves = parts;
-        Some(Comparer { rule, dtypes, leaves, itemsizes, same_dtype, bits, closeness })
+        let dtype = dtypes.0;
+        Some(Comparer { rule, dtype, types, leaves, itemsizes, same_dtype, bits, closeness })
     }
 
     /// Whether elements are so large that findings have only positions, no bytes.
@@ -88,8 +94,7 @@ impl Comparer {
         if !self.is_large() {
             return self.leaves.iter().all(|(a, b)| holds(a, b));
         }
-        let mut both = leaves(&self.dtypes.0).flatten().zip(leaves(&self.dtypes.1).flatten());
-        both.all(|(a, b)| holds(&a, &b))
+        all_parts(&self.dtype, &self.types, holds)
     }
 
     /// Bytes per element on each side; equal if elements are large, 0 for `|S0` and the like.

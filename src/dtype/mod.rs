@@ -1,7 +1,7 @@
 //! Element types: sizes, byte orders, names, and the fields of structures.
 //!
 //! A dtype is parsed once, where a header or a flag is read; everything else uses the value.
-//! [`Walk`] visits the parts of an element, to print, write or compare them. One table lists the
+//! [`walk()`] visits the parts of an element, to print, write or compare them. One table lists the
 //! scalars with the names that NumPy and the safetensors format have for them.
 //!
 //! ```
@@ -18,8 +18,8 @@ mod walk;
 
 pub(crate) use literal::{CodePoints, write_str};
 pub use literal::{is_printable, literal};
-pub(crate) use walk::Shortened;
-pub use walk::{Step, Walk};
+pub(crate) use walk::{Shortened, walk_shortened};
+pub use walk::{Step, walk};
 
 /// The type of a tensor's elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

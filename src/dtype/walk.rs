@@ -1,19 +1,22 @@
 //! A walk through the parts of an element, in the order of their bytes: numbers, strings and times,
 //! with the structures and the axes of subarrays around them.
 //!
-//! A structure in a subarray is visited once for each item, but nothing is expanded in memory: the
-//! walk only keeps its position, however large the element.
+//! A structure in a subarray is visited once for each item, but nothing is expanded in memory.
 //!
 //! ```
-//! use tslice::dtype::{Step, Walk};
+//! use std::convert::Infallible;
+//! use tslice::dtype::{Step, walk};
 //! use tslice::formats::npy::parse_dtype;
 //! let dtype = parse_dtype("i2, (2,3)f4")?;
-//! let leaves = Walk::new(&dtype).filter_map(|step| match step {
-//!     Step::Leaf { dtype, offset, count, .. } => Some((dtype.to_string(), offset, count)),
-//!     _ => None,
+//! let mut leaves = Vec::new();
+//! let Ok(()) = walk::<Infallible>(&dtype, &mut |step| {
+//!     if let Step::Leaf { dtype, offset, count, .. } = step {
+//!         leaves.push((dtype.to_string(), offset, count));
+//!     }
+//!     Ok(())
 //! });
 //! let float = |offset| ("float32".to_owned(), offset, 3);
-//! assert_eq!(leaves.collect::<Vec<_>>(), [("int16".to_owned(), 0, 1), float(2), float(14)]);
+//! assert_eq!(leaves, [("int16".to_owned(), 0, 1), float(2), float(14)]);
 //! # Ok::<(), tslice::formats::npy::DescrError>(())
 //! ```
 
@@ -41,13 +44,21 @@ pub enum Step<'a> {
     },
 }
 
-#[derive(Clone, Debug)]
-pub struct Walk<'a> {
-    /// The open structures and axes, outermost first.
-    open: Vec<Open<'a>>,
-    /// The next step, where it is not found from `open`.
-    next: Option<Step<'a>>,
+/// What is called with each step; its error ends the walk.
+type Visit<'v, 'a, E> = &'v mut dyn FnMut(Step<'a>) -> Result<(), E>;
+
+/// Visit all parts of an element.
+pub fn walk<'a, E>(dtype: &'a DType, visit: Visit<'_, 'a, E>) -> Result<(), E> {
+    walk_shortened(dtype, None, visit)
+}
+
+/// Visit the parts of an element, but the middle of long subarrays.
+pub(crate) fn walk_shortened<'a, E>(
+    dtype: &'a DType,
     shortened: Option<Shortened>,
+    visit: Visit<'_, 'a, E>,
+) -> Result<(), E> {
+    Walk { shortened, visit }.element(dtype, 0, 0)
 }
 
 /// The shortening of subarrays, as in NumPy's summaries.
@@ -67,106 +78,58 @@ impl Shortened {
     }
 }
 
-#[derive(Clone, Debug)]
-enum Open<'a> {
-    /// A structure and its remaining fields; `start.number` is the first leaf of the next field.
-    Structure { fields: &'a [Field], start: Start },
-    /// An axis of a subarray: `shape` is its length and the inner axes, `at` the next item.
-    List { field: &'a Field, shape: &'a [u64], at: u64, start: Start },
+struct Walk<'v, 'a, E> {
+    shortened: Option<Shortened>,
+    visit: Visit<'v, 'a, E>,
 }
 
-/// An offset in the element, in bytes, and the index of the first leaf type at this offset.
-#[derive(Clone, Copy, Debug, Default)]
-struct Start {
-    offset: u64,
-    number: usize,
-}
-
-impl<'a> Walk<'a> {
-    pub fn new(dtype: &'a DType) -> Walk<'a> {
-        let mut walk = Walk { open: Vec::new(), next: None, shortened: None };
-        walk.next = Some(walk.enter(dtype, Start::default()));
-        walk
-    }
-
-    /// Walk through an element, leaving out the middle of long subarrays.
-    pub(crate) fn shortened(dtype: &'a DType, shortened: Shortened) -> Walk<'a> {
-        Walk { shortened: Some(shortened), ..Walk::new(dtype) }
-    }
-
-    fn enter(&mut self, dtype: &'a DType, start: Start) -> Step<'a> {
-        match dtype.structure() {
-            Some(structure) => {
-                self.open.push(Open::Structure { fields: &structure.fields, start });
-                Step::Structure
-            }
-            None => Step::Leaf { dtype, number: start.number, offset: start.offset, count: 1 },
-        }
-    }
-
-    /// Begin the items of a field along `shape`, the last axes of the field.
-    fn enter_axes(&mut self, field: &'a Field, shape: &'a [u64], start: Start) -> Step<'a> {
-        if shape.is_empty() {
-            return self.enter(&field.dtype, start);
-        }
-        self.open.push(Open::List { field, shape, at: 0, start });
-        Step::List
-    }
-
-    /// Continue in a structure with the remaining fields.
-    fn next_field(&mut self, fields: &'a [Field], mut start: Start) -> Step<'a> {
-        let Some((field, rest)) = fields.split_first() else { return Step::EndStructure };
-        let begin = Start { offset: start.offset + field.offset, number: start.number };
-        start.number += field.dtype.leaf_count();
-        self.open.push(Open::Structure { fields: rest, start });
-        self.next = Some(self.enter_axes(field, &field.shape, begin));
-        Step::Field(field)
-    }
-
-    /// Continue along an axis of a field; `at` is the next item.
-    fn next_item(&mut self, field: &'a Field, shape: &'a [u64], at: u64, start: Start) -> Step<'a> {
-        let len = shape[0];
-        let inner = &shape[1..];
-        if at >= len {
-            return Step::EndList;
-        }
-        let edge = self.shortened.and_then(|shortened| shortened.edge(field, len));
-        let is_leaf = inner.is_empty() && field.dtype.structure().is_none();
-        let next = match edge {
-            Some(edge) if edge == at => len - edge,
-            _ if !is_leaf => at + 1,
-            Some(edge) if at < edge => edge,
-            _ => len,
+impl<'a, E> Walk<'_, 'a, E> {
+    /// Visit an element or a part of one, which begins at `offset`; `number` is the index of its first leaf type.
+    fn element(&mut self, dtype: &'a DType, offset: u64, mut number: usize) -> Result<(), E> {
+        let Some(structure) = dtype.structure() else {
+            return (self.visit)(Step::Leaf { dtype, number, offset, count: 1 });
         };
-        let behind = Start { offset: start.offset + (next - at) * bytes(field, inner), ..start };
-        self.open.push(Open::List { field, shape, at: next, start: behind });
-        if edge == Some(at) {
-            return Step::Gap;
+        (self.visit)(Step::Structure)?;
+        for field in &structure.fields {
+            (self.visit)(Step::Field(field))?;
+            self.items(field, &field.shape, offset + field.offset, number)?;
+            number += field.dtype.leaf_count();
         }
-        if is_leaf {
-            let Start { offset, number } = start;
-            return Step::Leaf { dtype: &field.dtype, number, offset, count: next - at };
-        }
-        self.enter_axes(field, inner, start)
+        (self.visit)(Step::EndStructure)
     }
-}
 
-impl<'a> Iterator for Walk<'a> {
-    type Item = Step<'a>;
-
-    fn next(&mut self) -> Option<Step<'a>> {
-        if let Some(step) = self.next.take() {
-            return Some(step);
+    /// Visit the items of a field along `shape`, the last axes of the field.
+    fn items(
+        &mut self,
+        field: &'a Field,
+        shape: &'a [u64],
+        offset: u64,
+        number: usize,
+    ) -> Result<(), E> {
+        let Some((&len, inner)) = shape.split_first() else {
+            return self.element(&field.dtype, offset, number);
+        };
+        let size = inner.iter().fold(field.itemsize(), |size, &len| size.saturating_mul(len));
+        let is_leaf = inner.is_empty() && field.dtype.structure().is_none();
+        let edge = self.shortened.and_then(|shortened| shortened.edge(field, len));
+        let (first, last) = edge.map_or((len, len), |edge| (edge, len - edge));
+        (self.visit)(Step::List)?;
+        for items in [0..first, last..len] {
+            if items.start > 0 && edge.is_some() {
+                (self.visit)(Step::Gap)?;
+            }
+            if !is_leaf {
+                for at in items {
+                    self.items(field, inner, offset + at * size, number)?;
+                }
+            } else if !items.is_empty() {
+                let count = items.end - items.start;
+                let offset = offset + items.start * size;
+                (self.visit)(Step::Leaf { dtype: &field.dtype, number, offset, count })?;
+            }
         }
-        Some(match self.open.pop()? {
-            Open::Structure { fields, start } => self.next_field(fields, start),
-            Open::List { field, shape, at, start } => self.next_item(field, shape, at, start),
-        })
+        (self.visit)(Step::EndList)
     }
-}
-
-fn bytes(field: &Field, axes: &[u64]) -> u64 {
-    axes.iter().fold(field.itemsize(), |size, &len| size.saturating_mul(len))
 }
 
 impl DType {

@@ -20,14 +20,13 @@ use crate::job::copy::{Writing, scan};
 use crate::print;
 use crate::region::{OpenIndex, RegionReader};
 use crate::runs::unravel_index;
-use crate::shape::{self, Order, Transposition};
+use crate::shape::{Order, Transposition};
 use crate::sink::WriteOrder;
 use crate::tensor::TensorInfo;
 
 pub(super) struct Comparison {
     chosen: [Chosen; 2],
     comparer: Comparer,
-    count: u64,
     /// For bytes in Fortran order, each axis from the last to the first: its length, and the number
     /// of elements that a step along it is in C order.
     axes: Vec<(u64, u64)>,
@@ -47,8 +46,7 @@ impl Comparison {
         if order == Order::C {
             axes.clear();
         }
-        let count = shape::element_count(shape).unwrap_or(0);
-        Comparison { chosen, comparer, count, axes }
+        Comparison { chosen, comparer, axes }
     }
 
     pub(super) fn bytes(&self, side: usize) -> u64 {
@@ -98,59 +96,6 @@ pub(super) fn compare(
     workers: &Workers,
     progress: &Progress,
 ) -> Result<Vec<Findings>, Error> {
-    let [first, second] = inputs;
-    let (large, small): (Vec<_>, Vec<_>) = (0..comparisons.len())
-        .partition(|&number| comparisons.get(number).is_some_and(Comparison::is_large));
-    let mut found = vec![Findings::default(); comparisons.len()];
-    if !large.is_empty() {
-        first.spool_watched(progress)?;
-        second.spool_watched(progress)?;
-    }
-    for number in large {
-        if comparisons[number].count == 0 {
-            continue;
-        }
-        let readers = comparisons[number].readers([&mut *first, &mut *second], 0)?.0;
-        found[number] = one_by_one(&comparisons[number], &readers, progress)?;
-    }
-    let rest: Vec<&Comparison> = small.iter().map(|&number| &comparisons[number]).collect();
-    for (number, findings) in
-        small.into_iter().zip(whole([first, second], &rest, second_leads, workers, progress)?)
-    {
-        found[number] = findings;
-    }
-    Ok(found)
-}
-
-/// Compare large elements, with one pair in memory at a time.
-fn one_by_one(
-    pair: &Comparison,
-    readers: &[RegionReader<'_>; 2],
-    progress: &Progress,
-) -> Result<Findings, Error> {
-    let size = pair.comparer.itemsizes()[0];
-    let mut findings = Findings::default();
-    let mut both = [vec![0; size], vec![0; size]];
-    let mut scratch = Vec::new();
-    for number in 0..pair.count {
-        for (reader, element) in readers.iter().zip(&mut both) {
-            reader.read(number * size as u64, &mut scratch, element)?;
-        }
-        let [a, b] = &both;
-        pair.comparer.compare(a, b, |_| pair.position(number), &mut findings);
-        progress.add(size as u64);
-    }
-    Ok(findings)
-}
-
-/// Compare pairs of elements that are not large.
-fn whole(
-    inputs: [&mut Input; 2],
-    comparisons: &[&Comparison],
-    second_leads: bool,
-    workers: &Workers,
-    progress: &Progress,
-) -> Result<Vec<Findings>, Error> {
     if comparisons.is_empty() {
         return Ok(Vec::new());
     }
@@ -158,15 +103,18 @@ fn whole(
     if second_leads {
         std::mem::swap(&mut leading, &mut following);
     }
-    if comparisons.len() > 1 {
-        // the pairs may be in another order than the tensors of a pipe
+    let any_large = comparisons.iter().any(Comparison::is_large);
+    // a worker holds an element of both sides
+    let workers = if any_large { &Workers::new(1) } else { workers };
+    if comparisons.len() > 1 || any_large {
+        // the pairs may be in another order than the tensors of a pipe, and large elements are read again
         leading.spool_watched(progress)?;
     }
     let bytes = following.spool_watched(progress)?;
     let mut at = 0;
     let mut takes = Vec::new();
     let mut pairs = Vec::new();
-    for &pair in comparisons {
+    for pair in comparisons {
         let [leads, follows] =
             [second_leads, !second_leads].map(|it| &pair.chosen[usize::from(it)]);
         takes.push(leads.take(at));

@@ -5,11 +5,12 @@
 //! are first put in order in scratch, if there is room: reading rows from all over the file is slow. Chunks, elements in
 //! other byte orders, and members of archives (whose checksums are verified) are hashed as they come from the engine.
 
+use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::digest::{Digest, Hasher, Windows};
-use crate::dtype::{DType, Endian, NpyType, Step, Walk};
+use crate::dtype::{DType, Endian, NpyType, Step, walk};
 use crate::error::Error;
 use crate::execute::{
     Conversion, FillError, NullSink, Pieces, Progress, ReadFrom, Transfer, VisitRange, Workers, run,
@@ -124,13 +125,15 @@ fn has_big_endian(dtype: &DType) -> bool {
 /// Make the fields of elements little-endian.
 fn swap_fields(dtype: &DType, bytes: &mut [u8]) {
     for element in bytes.chunks_exact_mut((dtype.item_bits() / 8).max(1) as usize) {
-        for step in Walk::new(dtype) {
-            let Step::Leaf { dtype, offset, count, .. } = step else { continue };
-            let width = swap_width(dtype);
-            let start = offset as usize;
-            let len = (dtype.item_bits() / 8 * count) as usize;
-            element[start..start + len].chunks_exact_mut(width).for_each(<[u8]>::reverse);
-        }
+        let Ok(()) = walk::<Infallible>(dtype, &mut |step| {
+            if let Step::Leaf { dtype, offset, count, .. } = step {
+                let width = swap_width(dtype);
+                let start = offset as usize;
+                let len = (dtype.item_bits() / 8 * count) as usize;
+                element[start..start + len].chunks_exact_mut(width).for_each(<[u8]>::reverse);
+            }
+            Ok(())
+        });
     }
 }
 

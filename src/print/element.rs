@@ -1,5 +1,6 @@
 //! One element as text, aligned with the other elements of its array.
 
+use std::convert::Infallible;
 use std::fmt::Write;
 
 use super::PrintOptions;
@@ -7,7 +8,9 @@ use super::float::FloatColumn;
 use super::scalar::{
     is_numpys, write_bytes, write_float, write_small_float, write_unicode, write_void,
 };
-use crate::dtype::{DType, Endian, Integers, Shortened, Step, TimeKind, TimeUnit, Walk};
+use crate::dtype::{
+    DType, Endian, Integers, Shortened, Step, TimeKind, TimeUnit, walk, walk_shortened,
+};
 use crate::element::{FloatFormat, Meaning, NAT, write_datetime};
 
 /// A writer of an array's elements, after all were observed and their common form was decided.
@@ -68,14 +71,17 @@ impl Formatter {
         {
             return form.observe(item);
         }
-        for step in Walk::new(&self.dtype) {
-            let Step::Leaf { dtype, number, offset, count } = step else { continue };
-            let size = (dtype.item_bits() / 8) as usize;
-            if let Some(form) = self.parts.get_mut(number).filter(|form| form.observes()) {
+        let parts = &mut self.parts;
+        let Ok(()) = walk::<Infallible>(&self.dtype, &mut |step| {
+            if let Step::Leaf { dtype, number, offset, count } = step
+                && let Some(form) = parts.get_mut(number).filter(|form| form.observes())
+            {
+                let size = (dtype.item_bits() / 8) as usize;
                 let items = &item[offset as usize..][..count as usize * size];
                 items.chunks_exact(size).for_each(|item| form.observe(item));
             }
-        }
+            Ok(())
+        });
     }
 
     pub(super) fn observes(&self) -> bool {
@@ -98,7 +104,8 @@ impl Formatter {
         let mut fields = Vec::new();
         let mut parted = false;
         let mut lists = 0;
-        for step in Walk::shortened(&self.dtype, self.shortened) {
+        // `None` stops the walk where no more is wanted
+        let written = walk_shortened(&self.dtype, Some(self.shortened), &mut |step| {
             let separator = if parted { ", " } else { "" };
             parted = !matches!(step, Step::Structure | Step::List);
             match step {
@@ -123,21 +130,22 @@ impl Formatter {
                     lists -= 1;
                 }
                 Step::Leaf { dtype, number, offset, count } => {
-                    let Some(form) = self.parts.get(number) else { continue };
+                    let Some(form) = self.parts.get(number) else { return Ok(()) };
                     let size = (dtype.item_bits() / 8) as usize;
                     let is_alone = self.alone && lists == 0;
                     for at in 0..count as usize {
-                        if lists > 0 && !words.go_on()? {
-                            return Ok(());
+                        if lists > 0 && !words.go_on().map_err(Some)? {
+                            return Err(None);
                         }
                         words.text.push_str(if at > 0 { ", " } else { separator });
                         let item = &item[offset as usize + at * size..][..size];
-                        form.write(words, item, is_alone)?;
+                        form.write(words, item, is_alone).map_err(Some)?;
                     }
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        });
+        written.or_else(|stop| stop.map_or(Ok(()), Err))
     }
 }
 

@@ -323,7 +323,7 @@ fn small_differences_have_exponents() {
     assert_eq!(text.lines().nth(1), Some("w0         1   1  1.1e-38  [0]  0.0  1.1e-38         1"));
 }
 
-/// Elements of more than 64 KiB are compared a piece at a time.
+/// Of elements of more than 64 KiB, only the beginnings are shown.
 #[test]
 fn nan_is_found_in_large_elements() {
     let dir = tempfile::tempdir().unwrap();

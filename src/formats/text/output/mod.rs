@@ -5,7 +5,7 @@ use std::{fmt, io, iter, str};
 
 use writer::{Out, TextError, TextSink};
 
-use crate::dtype::{DType, Endian, NpyType, Step, TimeKind, Walk};
+use crate::dtype::{DType, Endian, NpyType, Step, TimeKind, walk};
 use crate::element::{Meaning, NAT, Notation, check_held, write_datetime, write_number};
 use crate::error::Cause;
 use crate::formats::headed::PLAIN;
@@ -115,13 +115,13 @@ fn write_element(
 ) -> Result<(), TextError> {
     // whether a separator comes before the next value
     let mut parted = false;
-    for step in Walk::new(dtype) {
+    walk(dtype, &mut |step| {
         let Step::Leaf { dtype, offset, count, .. } = step else {
             if style.format == TextFormat::Json {
                 punctuate(step, parted, &mut out.text)?;
                 parted = matches!(step, Step::EndStructure | Step::EndList);
             }
-            continue;
+            return Ok(());
         };
         let meaning = Meaning::of(dtype).ok_or(TextError::NotText)?;
         let size = (dtype.item_bits() / 8) as usize;
@@ -148,8 +148,8 @@ fn write_element(
             }
             out.pass_long()?;
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Append the brackets, names and separators of json.
