@@ -279,6 +279,67 @@ def check_shards(case, arrays, metadata, size):
         raise Failure(f"files: {files}, expected {len(shards)} shards")
 
 
+class Output:
+    """An output of a random format, for several tensors."""
+
+    def __init__(self, rng):
+        self.kind = rng.choice(["safetensors", "safetensors", "shards", "npz", "deflated"])
+        self.target = {"safetensors": "out.safetensors", "shards": "out"}.get(self.kind, "out.npz")
+        self.size = rng.choice([1, 1, 20, 100, 500, 5_000_000])
+        self.has_metadata = self.kind in ("safetensors", "shards")
+        given = {"deflated": [["--deflate"]], "shards": [["--shard-size", str(self.size)]]}
+        self.options = given.get(self.kind, [])
+
+    def check(self, case, arrays, metadata):
+        """It holds these arrays."""
+        if self.kind == "shards":
+            return check_shards(case, arrays, metadata, self.size)
+        with open(case.path(self.target), "rb") as file:
+            blob = file.read()
+        if self.kind == "safetensors":
+            check_safetensors(blob, arrays, metadata)
+        else:
+            check_npz(blob, arrays)
+
+
+def run_and_check(case, command, options, output, expected, refused, statuses=(1,), says=all):
+    """Runs it: the output must hold these arrays and metadata, or the error says all (or any) of the words."""
+    rng = case.rng
+    options = options + output.options
+    rng.shuffle(options)
+    command = command + [word for group in options for word in group]
+    target = output.target
+    before = [name for name in os.listdir(case.dir) if name != "tmp"]
+    can_part = command[0] != "split" and output.kind in ("safetensors", "npz") and refused is None
+    way = rng.random()
+    if can_part and way < 0.17:
+        count = rng.choice([2, 3, 7])
+        for part in rng.sample(range(count), count):
+            run = case.run([*command, "-o", target, "--part", f"{part}/{count}"])
+            if run[0]:
+                break
+    elif output.kind != "shards" and way < 0.35:
+        run = case.run([*command, "--to", target[4:]], stdout="piped")
+        os.rename(case.path("piped"), case.path(target))
+        if run[0]:
+            os.remove(case.path(target))
+    else:
+        if rng.random() < 0.1:
+            case.run([*command, "-o", target, "--dry-run"])
+            case.check_names(before)
+        run = case.run([*command, "-o", target])
+    status, _, err = run
+    if refused is not None:
+        case.check_error(status, err, statuses)
+        if not says(word in err for word in refused):
+            raise Failure(f"the message does not say {refused}")
+        return case.check_names(before)
+    if status:
+        raise Failure("refused")
+    case.check_names(before + [target])
+    output.check(case, *expected)
+
+
 def merge_case(case):
     rng = case.rng
     names = rng.sample(NAMES, rng.choice([3, 6, 12, 16]))
@@ -286,57 +347,20 @@ def merge_case(case):
     wins = rng.choice([None, None, "--first", "--last"])
     options = [[wins]] if wins else []
     options += common_options(rng, True)
-    kind = rng.choice(["safetensors", "shards", "npz", "deflated"])
-    target = {"safetensors": "out.safetensors", "shards": "out"}.get(kind, "out.npz")
-    options += [["--deflate"]] if kind == "deflated" else []
-    size = rng.choice([1, 1, 20, 100, 500, 5_000_000])
-    options += [["--shard-size", str(size)]] if kind == "shards" else []
+    output = Output(rng)
     try:
-        arrays, metadata = union(case, inputs, options, wins, kind in ("safetensors", "shards"))
+        arrays, metadata = union(case, inputs, options, wins, output.has_metadata)
         if len(inputs) == 1 and not any("--rename" in flags for flags in options):
             arrays = by_table(case, arrays, options)
-        refused = None
+        expected, refused = (arrays, metadata if output.has_metadata else {}), None
     except Refused as error:
-        refused = error.args
-    before = [name for name in os.listdir(case.dir)]
+        expected, refused = None, error.args
     paths = [one.path for one in inputs]
     if rng.random() < 0.2:
         case.write("names", "".join(path + "\n" for path in paths).encode())
-        before.append("names")
         paths = ["--files-from", "names"]
-    rng.shuffle(options)
-    flat = [word for group in options for word in group]
-    parts = rng.choice([2, 3, 7]) if refused is None and kind in ("safetensors", "npz") and rng.random() < 0.15 else None
-    if parts:
-        for part in rng.sample(range(parts), parts):
-            run = case.run(["merge", *paths, *flat, "-o", target, "--part", f"{part}/{parts}"])
-            if run[0]:
-                break
-    elif kind != "shards" and rng.random() < 0.2:
-        run = case.run(["merge", *paths, *flat, "--to", target[4:]], stdout="piped")
-        os.rename(case.path("piped"), case.path(target))
-        if run[0]:
-            os.remove(case.path(target))
-    else:
-        run = case.run(["merge", *paths, *flat, "-o", target])
-    status, _, err = run
-    if refused is not None:
-        case.check_error(status, err, (1, 2) if "renamed" in refused[0] else (1,))
-        if any(word not in err for word in refused):
-            raise Failure(f"the message does not say {refused}")
-        case.check_names([name for name in before if name != "tmp"])
-        return
-    if status:
-        raise Failure("refused")
-    case.check_names([name for name in before if name != "tmp"] + [target])
-    if kind == "shards":
-        return check_shards(case, arrays, metadata, size)
-    with open(case.path(target), "rb") as file:
-        blob = file.read()
-    if kind == "safetensors":
-        check_safetensors(blob, arrays, metadata)
-    else:
-        check_npz(blob, arrays)
+    statuses = (1, 2) if refused and "renamed" in refused[0] else (1,)
+    run_and_check(case, ["merge", *paths], options, output, expected, refused, statuses)
 
 
 def one(job):
