@@ -352,7 +352,7 @@ impl Touched<'_> {
     /// they [need](crate::execute::Pieces::needs).
     fn expect(&self, number: u64, source: &dyn Source) {
         let is_worth_it = self.chunked.chunk_bytes() >= AHEAD_BYTES;
-        if number >= self.count() || !is_worth_it || source.request_gap().is_some() {
+        if number >= self.count() || !is_worth_it || source.is_remote() {
             return;
         }
         let at = self.chunk(number).at;

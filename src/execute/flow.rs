@@ -15,8 +15,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::Transfer;
 use super::fill::visit_ranges;
+use super::{JobPieces, Transfer};
 use crate::runs::{Runs, dense_bytes};
 use crate::sink::{Sink, SinkError};
 use crate::source::{Advice, PAGE};
@@ -39,10 +39,7 @@ const BUFFERS_PART: u64 = 8;
 const STEP: u64 = 32 << 20;
 
 pub(super) struct Flow<'a> {
-    transfers: &'a [Transfer<'a>],
-    /// The number of the first piece of each transfer, counted through all transfers.
-    starts: &'a [u64],
-    pieces: u64,
+    job: &'a JobPieces<'a>,
     sink: &'a dyn Sink,
     /// The memory for the input of panels, in bytes.
     room: u64,
@@ -86,18 +83,11 @@ struct WrittenPiece {
 
 impl<'a> Flow<'a> {
     /// A flow at its beginning; `None` where no transfer has panels.
-    pub(super) fn new(
-        transfers: &'a [Transfer<'a>],
-        starts: &'a [u64],
-        pieces: u64,
-        sink: &'a dyn Sink,
-    ) -> Option<Flow<'a>> {
-        let room =
-            transfers.iter().filter_map(|transfer| Some(transfer.pieces.panel(0)?.room)).max()?;
+    pub(super) fn new(job: &'a JobPieces<'a>, sink: &'a dyn Sink) -> Option<Flow<'a>> {
+        let rooms = job.transfers.iter().filter_map(|it| Some(it.pieces.panel(0)?.room));
+        let room = rooms.max()?;
         Some(Flow {
-            transfers,
-            starts,
-            pieces,
+            job,
             sink,
             room,
             joined: AtomicUsize::new(0),
@@ -109,7 +99,7 @@ impl<'a> Flow<'a> {
 
     /// The number of workers whose two buffers each fit in memory; at least two.
     pub(super) fn most_workers(&self) -> usize {
-        let filled = self.transfers.iter().filter(|transfer| transfer.pieces.count() > 0);
+        let filled = self.job.transfers.iter().filter(|transfer| transfer.pieces.count() > 0);
         let longest = filled.map(|transfer| transfer.pieces.output(0).bytes()).max().unwrap_or(0);
         let most = self.room / BUFFERS_PART / (2 * longest).max(1);
         usize::try_from(most).unwrap_or(usize::MAX).max(2)
@@ -122,12 +112,13 @@ impl<'a> Flow<'a> {
 
     pub(super) fn read_ahead(&self) {
         let mut next = 0;
-        while next < self.pieces {
-            let transfer = self.starts.partition_point(|&start| start <= next) - 1;
-            let Transfer { source, pieces, .. } = &self.transfers[transfer];
-            let Some(panel) = pieces.panel(next - self.starts[transfer]) else {
+        let JobPieces { transfers, starts, count } = self.job;
+        while next < *count {
+            let (transfer, local) = self.job.find(next);
+            let Transfer { source, pieces, .. } = &transfers[transfer];
+            let Some(panel) = pieces.panel(local) else {
                 // pieces without a panel are read when they are packed
-                next = self.starts.get(transfer + 1).map_or(self.pieces, |&start| start);
+                next = starts.get(transfer + 1).map_or(*count, |&start| start);
                 self.state().ready = next;
                 self.moved.notify_all();
                 continue;
@@ -151,7 +142,7 @@ impl<'a> Flow<'a> {
             if is_over {
                 return;
             }
-            self.expect_row_ends(transfer, pieces.clone());
+            self.expect_row_ends(pieces.clone());
             let bytes = input.iter().map(Runs::bytes).sum();
             next = pieces.end;
             let left = pieces.end - pieces.start;
@@ -165,10 +156,11 @@ impl<'a> Flow<'a> {
 
     /// Read again the pages that a row of the output shares with the next row, which may have been written and
     /// dropped long before: the writers would wait for each such page.
-    fn expect_row_ends(&self, transfer: usize, pieces: Range<u64>) {
-        let Transfer { pieces: all, at, .. } = &self.transfers[transfer];
+    fn expect_row_ends(&self, pieces: Range<u64>) {
         for number in pieces {
-            let rows = all.output(number - self.starts[transfer]);
+            let (transfer, local) = self.job.find(number);
+            let Transfer { pieces, at, .. } = &self.job.transfers[transfer];
+            let rows = pieces.output(local);
             if rows.axes.is_empty() {
                 return;
             }
@@ -187,7 +179,7 @@ impl<'a> Flow<'a> {
         loop {
             for OpenPanel { transfer, input, bytes, .. } in std::mem::take(&mut state.spent) {
                 drop(state);
-                let source = self.transfers[transfer].source;
+                let source = self.job.transfers[transfer].source;
                 ranges(&input, &mut |range| source.advise(range, Advice::Evict));
                 state = self.state();
                 state.held -= bytes;
@@ -259,7 +251,7 @@ impl<'a> Flow<'a> {
     pub(super) fn wrote(&self, number: u64, rows: Runs, at: u64) {
         let mut state = self.state();
         state.done += 1;
-        state.is_over |= state.done == self.pieces;
+        state.is_over |= state.done == self.job.count;
         state.unwritten += rows.bytes();
         state.written.push(WrittenPiece { number, rows, at });
         if let Some(at) = state.open.iter().position(|open| open.pieces.contains(&number)) {

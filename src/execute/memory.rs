@@ -128,7 +128,7 @@ const SAMPLES: u64 = 64;
 /// The memory for the input of [panels](crate::plan::Tiling::panel_bytes) of these runs of a source; `None` where
 /// panels are useless: input and output fit in memory together, or the input is in memory.
 pub fn panel_bytes(source: &dyn Source, runs: &Runs) -> Option<u64> {
-    if source.request_gap().is_some() {
+    if source.is_remote() {
         return None;
     }
     let room = room_for_panels(source.len(), runs)?;

@@ -93,6 +93,33 @@ pub type VisitRange<'a> = &'a mut dyn FnMut(Range<u64>);
 /// The size of jobs below which the calling thread does the work: starting a pool takes longer.
 const POOL_BYTES: u64 = 2 << 20;
 
+/// The pieces of all transfers of a job, numbered in one order.
+struct JobPieces<'a> {
+    transfers: &'a [Transfer<'a>],
+    /// The number of the first piece of each transfer.
+    starts: Vec<u64>,
+    count: u64,
+}
+
+impl<'a> JobPieces<'a> {
+    /// The pieces of transfers, but those that are `shared` and not copied.
+    fn new(transfers: &'a [Transfer<'a>], shared: &[bool]) -> JobPieces<'a> {
+        let mut count = 0;
+        let mut starts = Vec::with_capacity(transfers.len());
+        for (transfer, shared) in transfers.iter().zip(shared) {
+            starts.push(count);
+            count += if *shared { 0 } else { transfer.pieces.count() };
+        }
+        JobPieces { transfers, starts, count }
+    }
+
+    /// The transfer of a piece, and the number of the piece in it.
+    fn find(&self, number: u64) -> (usize, u64) {
+        let transfer = self.starts.partition_point(|&start| start <= number) - 1;
+        (transfer, number - self.starts[transfer])
+    }
+}
+
 /// A division of an output into pieces; each piece is computed from its number.
 pub trait Pieces: Sync {
     fn bytes(&self) -> u64;

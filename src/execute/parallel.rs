@@ -23,7 +23,8 @@ use super::feed::Feed;
 use super::fill::{Buffer, PieceOffsets};
 use super::flow::{Flow, HELPERS};
 use super::{
-    Conversion, ExecuteError, FillError, POOL_BYTES, Pieces, Progress, ReadFrom, Transfer, share,
+    Conversion, ExecuteError, FillError, JobPieces, POOL_BYTES, Pieces, Progress, ReadFrom,
+    Transfer, share,
 };
 use crate::runs::Runs;
 use crate::sink::{Sink, SinkError, WriteOrder};
@@ -55,32 +56,25 @@ pub fn run(
     for (index, transfer) in transfers.iter().enumerate() {
         shared.push(share(index, transfer, sink, progress)?);
     }
-    let mut pieces = 0;
-    let mut starts = Vec::with_capacity(transfers.len());
-    for (transfer, shared) in transfers.iter().zip(&shared) {
-        starts.push(pieces);
-        pieces += if *shared { 0 } else { transfer.pieces.count() };
-    }
+    let job = &JobPieces::new(transfers, &shared);
     let copied = transfers.iter().zip(&shared).filter(|(_, shared)| !**shared);
     let copied = copied.map(|(transfer, _)| transfer);
     let work: u64 = copied.clone().map(|transfer| transfer.pieces.work()).sum();
-    let feed = Feed::new(transfers, &starts, pieces);
-    let small = pieces <= 1 || work < POOL_BYTES;
+    let feed = Feed::new(job);
+    let small = job.count <= 1 || work < POOL_BYTES;
     // small jobs don't ask for the number of cores, which takes longer than the job
-    let flow = if small { None } else { Flow::new(transfers, &starts, pieces, sink) };
+    let flow = if small { None } else { Flow::new(job, sink) };
     let count = match workers.asked {
         _ if small => 1,
         0 if flow.is_none() && wait_for_disk(copied) => COLD.max(workers.count()),
         _ => workers.count(),
     };
-    let count = count.min(usize::try_from(pieces).unwrap_or(usize::MAX));
+    let count = count.min(usize::try_from(job.count).unwrap_or(usize::MAX));
     let count = flow.as_ref().map_or(count, |flow| count.min(flow.most_workers()));
-    let job = Run {
-        transfers,
+    let run = Run {
+        job,
         sink,
         progress,
-        starts: &starts,
-        pieces,
         feed: feed.as_ref(),
         flow: flow.as_ref(),
         next: AtomicU64::new(0),
@@ -88,7 +82,7 @@ pub fn run(
         outcome: Mutex::default(),
         turns: (0..count).map(|_| Condvar::new()).collect(),
     };
-    job.run(workers, count)
+    run.run(workers, count)
 }
 
 /// Run a job that writes nothing: `look` at each piece number of `0..count`; all together read about `bytes` bytes
@@ -153,12 +147,9 @@ fn wait_for_disk<'a>(copied: impl Iterator<Item = &'a Transfer<'a>>) -> bool {
 }
 
 struct Run<'a> {
-    transfers: &'a [Transfer<'a>],
+    job: &'a JobPieces<'a>,
     sink: &'a dyn Sink,
     progress: &'a Progress,
-    /// The number of the first piece of each transfer, counted through all transfers.
-    starts: &'a [u64],
-    pieces: u64,
     feed: Option<&'a Feed<'a>>,
     flow: Option<&'a Flow<'a>>,
     next: AtomicU64,
@@ -214,7 +205,7 @@ impl Run<'_> {
         let mut worker = Worker::default();
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
-            let is_over = number >= self.pieces;
+            let is_over = number >= self.job.count;
             // a panic is an error too, or the workers that wait for this piece would wait forever
             let step = AssertUnwindSafe(|| {
                 if is_over {
@@ -254,7 +245,7 @@ impl Run<'_> {
 
     /// End the job with the error of a piece. Earlier pieces are taken already, and may still report an error.
     fn fail(&self, number: u64, error: ExecuteError) {
-        self.next.store(self.pieces, Ordering::Relaxed);
+        self.next.store(self.job.count, Ordering::Relaxed);
         let mut outcome = self.outcome();
         if outcome.error.as_ref().is_none_or(|(first, _)| number < *first) {
             outcome.error = Some((number, error));
@@ -298,9 +289,8 @@ impl Run<'_> {
 
     fn pack(&self, number: u64, worker: &mut Worker) -> Result<(), ExecuteError> {
         let Worker { packed, spare, scratch } = worker;
-        let index = self.starts.partition_point(|&start| start <= number) - 1;
-        let transfer = &self.transfers[index];
-        let local = number - self.starts[index];
+        let (index, local) = self.job.find(number);
+        let transfer = &self.job.transfers[index];
         let rows = transfer.pieces.output(local);
         let Transfer { source, pieces, conversion, at } = transfer;
         let offsets =

@@ -148,7 +148,7 @@ fn open_file(
 
 /// Read the header of a whole `.npy` or `.safetensors`.
 pub(crate) fn read_header(location: &Location, source: &dyn Source) -> Result<Contents, Error> {
-    if source.request_gap().is_some()
+    if source.is_remote()
         && let Some(len) = safetensors::header_len(&first_bytes(source)?)
     {
         // one request for a whole long header

@@ -361,7 +361,7 @@ impl GatherPieces<'_> {
     ) -> Result<Option<Distribution>, ExecuteError> {
         let rows = self.wanted_rows();
         let slab = &self.gather.slab;
-        if slab.bytes() >= LONG_GATHERED_ROW || source.request_gap().is_some() {
+        if slab.bytes() >= LONG_GATHERED_ROW || source.is_remote() {
             return Ok(None);
         }
         let bytes = rows.end.saturating_sub(rows.start).saturating_mul(slab.bytes());

@@ -75,7 +75,7 @@ impl GatherPieces<'_> {
         let is_long = slab.axes.is_empty() && slab.run >= LONG_GATHERED_ROW;
         // before the system is asked, which takes longer than a short copy
         let is_little = params.end - params.start < SHORT_PARAMS || *bytes < PIECE_BYTES;
-        if is_long || is_little || source.request_gap().is_some() {
+        if is_long || is_little || source.is_remote() {
             return false;
         }
         !self.fits(*bytes) && self.cold_look(source).is_some()

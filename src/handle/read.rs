@@ -214,7 +214,7 @@ pub(super) const AT_ONCE: u64 = 256 << 10;
 /// is not worth it.
 fn plain(input: &Input, source: &dyn Source, take: &Take) -> Option<Range<u64>> {
     let is_checked = !(input.container.stored.is_empty() && input.container.deflated.is_empty());
-    if is_checked || take.conversion != Conversion::None || source.request_gap().is_some() {
+    if is_checked || take.conversion != Conversion::None || source.is_remote() {
         return None;
     }
     let range = take.region.strided()?.range()?;

@@ -94,7 +94,7 @@ impl Input {
     ) -> Result<Arc<dyn Source>, Error> {
         let source = self.spool_watched(progress)?;
         let Range { start, end } = tensor.data();
-        if source.request_gap().is_none() || start == end {
+        if !source.is_remote() || start == end {
             return Ok(source);
         }
         let runs = Runs::contiguous(start, end - start);

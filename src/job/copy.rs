@@ -383,7 +383,7 @@ fn ascend(plans: &[Plan]) -> bool {
 /// About how many bytes of an input come through the network for takes of it. Chunks, whose lengths only their servers
 /// know, are not counted.
 pub fn network_bytes(input: &Input, takes: &[Take]) -> u64 {
-    let source = input.random().filter(|it| it.request_gap().is_some() && !it.is_empty());
+    let source = input.random().filter(|it| it.is_remote() && !it.is_empty());
     source.map_or(0, |_| takes.iter().map(Take::fetched).sum())
 }
 

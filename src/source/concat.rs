@@ -29,8 +29,8 @@ pub struct ConcatSource {
     len: u64,
     /// The smallest window limit of the files; stored, since every piece of a job asks for it.
     window_limit: Option<u64>,
-    /// The longest request gap of the files.
-    request_gap: Option<u64>,
+    /// Whether a file is remote.
+    is_remote: bool,
     holes: OnceLock<bool>,
 }
 
@@ -60,7 +60,7 @@ impl ConcatSource {
         let end = start.checked_add(count).filter(|&end| i64::try_from(end).is_ok());
         self.len = end.ok_or(SourceError::OutOfBounds { start, end: u64::MAX, len: count })?;
         self.window_limit = self.window_limit.into_iter().chain(source.window_limit()).min();
-        self.request_gap = self.request_gap.max(source.request_gap());
+        self.is_remote |= source.is_remote();
         self.files.push(Segment { name, start, source });
         Ok(start)
     }
@@ -119,8 +119,8 @@ impl Source for ConcatSource {
         self.window_limit
     }
 
-    fn request_gap(&self) -> Option<u64> {
-        self.request_gap
+    fn is_remote(&self) -> bool {
+        self.is_remote
     }
 
     fn file_end(&self, at: u64) -> u64 {

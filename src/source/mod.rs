@@ -79,11 +79,10 @@ pub trait Source: Send + Sync {
         self.behind()?.window_limit()
     }
 
-    /// The longest gap between two ranges that is cheaper to read than to request the ranges one by one;
-    /// `None` where requests cost next to nothing. Where there is such a gap, the bytes of a job are
-    /// requested by [`WillNeed`](Advice::WillNeed), in the order of their use.
-    fn request_gap(&self) -> Option<u64> {
-        self.behind()?.request_gap()
+    /// Whether each read costs a round trip through a network. Then the bytes of a job are requested by
+    /// [`WillNeed`](Advice::WillNeed), in the order of their use.
+    fn is_remote(&self) -> bool {
+        self.behind().is_some_and(Source::is_remote)
     }
 
     /// The end of the file that holds byte `at`, as a position of the source: no request reaches further.

@@ -436,7 +436,7 @@ def check_parts():
         expect("parts: another version", done.returncode == 1 and "volume.npy" in text(done), text(done))
     with Proxy(port, fault=lambda it: ("header", {"ETag": None, "Last-Modified": None})) as proxy:
         done = one("2/3", f"{proxy.url}/volume.npy")
-        expect("parts: no version", done.returncode == 1 and "tells no version" in text(done), text(done))
+        expect("parts: no version", done.returncode == 1 and "states no version" in text(done), text(done))
     # one that changes after it was copied, while the part is put in place
     with Proxy(port, fault=lambda it: ("header", {"ETag": '"new"'}) if it.range == (0, 1) and it.number > 3 else None) as proxy:
         done = one("2/3", f"{proxy.url}/volume.npy")
@@ -635,7 +635,7 @@ def check_zarr():
     done = run(f"{url}/none.zarr", "-o", output("x.npy"))
     expect("zarr: not there", done.returncode == 1 and b"not found" in done.stderr, text(done))
     done = run(f"{url}/v3.zarr", "-o", output("x.npy"), "--part", "0/2")
-    expect("zarr: parts", done.returncode != 0 and b"no regular file" in done.stderr, text(done))
+    expect("zarr: parts", done.returncode != 0 and b"is not a regular file" in done.stderr, text(done))
 
     # a request for the metadata, and one for each chunk that is needed, as long as it is
     with Proxy(port) as proxy:

@@ -137,7 +137,7 @@ impl H5File {
         let outside = |_| damaged("a piece of its metadata is beyond the end of the file");
         let at = self.position(address, len).map_err(outside)?;
         let mut out = vec![0; len as usize];
-        if self.source.request_gap().is_none() {
+        if !self.source.is_remote() {
             self.read(at, &mut out)?;
             return Ok(out);
         }

@@ -15,7 +15,7 @@ pub(crate) static FORMAT: Format = Format {
 
 /// Whether a file begins with a user block, and HDF5 follows it.
 fn follows_user_block(source: &dyn Source) -> bool {
-    if source.request_gap().is_some() {
+    if source.is_remote() {
         // a request for each possible offset is too much
         return false;
     }

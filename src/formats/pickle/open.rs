@@ -88,7 +88,7 @@ fn open_range(
     range: Range<u64>,
     is_array: bool,
 ) -> Result<(Input, u64), Error> {
-    if bytes.request_gap().is_some() {
+    if bytes.is_remote() {
         bytes.advise(range.clone(), Advice::Sequential);
     }
     let mut archive = Archive::new(Arc::clone(&bytes))?;

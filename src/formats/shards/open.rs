@@ -469,7 +469,7 @@ fn read_index(bytes: &mut Opened) -> Result<ShardIndex, Error> {
     let mut most = |reader: &mut dyn Read| reader.take(MAX_INDEX + 1).read_to_end(&mut json);
     match bytes {
         Opened::Random(source) => {
-            if source.request_gap().is_some() {
+            if source.is_remote() {
                 source.advise(0..len, Advice::Sequential);
             }
             most(&mut Reader::new(source.as_ref()))?

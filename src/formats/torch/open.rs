@@ -43,7 +43,7 @@ pub(crate) fn open(
     };
     let member = needed(&folder.pickle())?.ok_or(FormatError::Unrecognised)?;
     let (source, range) = archive.whole(&member);
-    if source.request_gap().is_some() {
+    if source.is_remote() {
         source.advise(range.clone(), Advice::Sequential);
     }
     // the starts of deflated members; a stored member is found by its offset in the archive

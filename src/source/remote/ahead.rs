@@ -10,7 +10,6 @@ use super::RemoteError;
 use super::address::Address;
 use super::file::{FirstAnswer, WHOLE_BYTES, begin, opened};
 use super::network::{BUDGET, Network, Pending, REQUESTS};
-use super::requests::GAP;
 use super::wire::locked;
 
 /// Whole files that are requested ahead, as many at a time as requests and memory allow. As a [`Source`] this
@@ -86,8 +85,8 @@ impl Source for Ahead {
         checked_len(&range, 0).map(|_| &[][..])
     }
 
-    fn request_gap(&self) -> Option<u64> {
-        Some(GAP)
+    fn is_remote(&self) -> bool {
+        true
     }
 
     fn is_hungry(&self) -> bool {

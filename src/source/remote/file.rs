@@ -9,14 +9,13 @@ use std::{io, thread};
 
 use futures_util::StreamExt;
 use object_store::client::{HttpRequestBody, HttpService};
-use tokio::sync::mpsc::channel;
 
 use super::super::open::{IoMode, OpenError, Opened};
 use super::super::{Advice, Source, SourceResult, Stream, WINDOW, checked_len, read_window};
 use super::address::Address;
 use super::fetch::Opening;
 use super::network::{Network, Pending, RemoteFile};
-use super::requests::{GAP, REQUEST_BYTES};
+use super::requests::REQUEST_BYTES;
 use super::stores::{Located, locate};
 use super::wire::{Wire, said};
 use super::{RemoteError, RemoteVersion, fetch};
@@ -36,14 +35,20 @@ struct RemoteSource {
 /// Open a remote file, with one request for its first bytes. A server that sends only whole files
 /// makes it a stream.
 pub fn open(address: &Address, io: IoMode) -> Result<Opened, OpenError> {
-    match io {
-        IoMode::Mmap => Err(RemoteError::NotMappable.into()),
-        IoMode::Auto | IoMode::Read => {
-            let network = Network::get()?;
-            let first = begin(&network, address, FIRST_BYTES).wait()?;
-            opened(network, first)
-        }
+    let (network, first) = begin_open(address, io)?;
+    opened(network, first.wait()?)
+}
+
+fn begin_open(
+    address: &Address,
+    io: IoMode,
+) -> Result<(Arc<Network>, Pending<FirstAnswer>), OpenError> {
+    if io == IoMode::Mmap {
+        return Err(RemoteError::NotMappable.into());
     }
+    let network = Network::get()?;
+    let first = begin(&network, address, FIRST_BYTES);
+    Ok((network, first))
 }
 
 /// Open a file whose first bytes have come.
@@ -57,7 +62,7 @@ pub(super) fn opened(
             Ok(Opened::Random(Box::new(RemoteSource { network, file })))
         }
         (Opening::Whole, Some(wire)) => {
-            Ok(Opened::Forward(open_stream(&network, wire, at.patience)?))
+            Ok(Opened::Forward(open_stream(network, wire, at.patience)?))
         }
         (Opening::Whole, None) => Err(RemoteError::NoRanges.into()),
         (Opening::Region(_), _) => Err(RemoteError::Status(301).into()),
@@ -98,18 +103,15 @@ pub fn version(address: &Address) -> Result<RemoteVersion, OpenError> {
 /// Open several files at the same time, so that they take no longer than one file.
 pub fn open_all(addresses: &[Address], io: IoMode) -> Vec<Result<Opened, OpenError>> {
     const AT_A_TIME: usize = 16;
-    let mut opened = Vec::with_capacity(addresses.len());
+    let mut all = Vec::with_capacity(addresses.len());
     for some in addresses.chunks(AT_A_TIME) {
-        std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                some.iter().map(|address| scope.spawn(move || open(address, io))).collect();
-            opened.extend(threads.into_iter().map(|thread| {
-                let failed = || RemoteError::Network("a thread that opens a file failed".into());
-                thread.join().unwrap_or_else(|_| Err(failed().into()))
-            }));
-        });
+        let begun: Vec<_> = some.iter().map(|address| begin_open(address, io)).collect();
+        all.extend(begun.into_iter().map(|begun| {
+            let (network, first) = begun?;
+            opened(network, first.wait()?)
+        }));
     }
-    opened
+    all
 }
 
 impl Drop for RemoteSource {
@@ -136,8 +138,8 @@ impl Source for RemoteSource {
         Some(WINDOW)
     }
 
-    fn request_gap(&self) -> Option<u64> {
-        Some(GAP)
+    fn is_remote(&self) -> bool {
+        true
     }
 
     fn is_hungry(&self) -> bool {
@@ -162,51 +164,43 @@ impl Source for RemoteSource {
     }
 }
 
-/// The number of parts of a response that wait between the network and the pipe, of some KiB each.
-const QUEUE: usize = 16;
-
+/// Start a thread that writes the whole file to a pipe, as it comes.
 fn open_stream(
-    network: &Arc<Network>,
+    network: Arc<Network>,
     wire: Wire,
     patience: Duration,
 ) -> Result<Stream, RemoteError> {
     let failed = |error: io::Error| RemoteError::Configuration(format!("no pipe: {error}"));
     let (reader, mut writer) = io::pipe().map_err(failed)?;
-    let (parts, mut received) = channel::<Vec<u8>>(QUEUE);
     let fault = Arc::new(OnceLock::new());
     let found = Arc::clone(&fault);
-    let counting = Arc::clone(network);
-    let work = async move {
-        let failed = |error: RemoteError| {
-            let _ = found.set(error.to_string());
-        };
-        let request = http::Request::new(HttpRequestBody::from(Vec::new()));
-        let answer = match wire.call(request).await {
-            Ok(answer) if answer.status().is_success() => answer,
-            Ok(answer) => return failed(RemoteError::Status(answer.status().as_u16())),
-            Err(error) => return failed(said(&error, patience)),
-        };
-        let mut body = answer.into_body().bytes_stream();
-        while let Some(bytes) = body.next().await {
-            let bytes = match bytes.map_err(|error| said(&error, patience)) {
-                Ok(bytes) => bytes,
-                Err(timeout @ RemoteError::Timeout(_)) => return failed(timeout),
-                Err(_) => return failed(RemoteError::Cut),
-            };
-            counting.received(bytes.len() as u64);
-            // an error means that the reader is gone
-            if parts.send(bytes.to_vec()).await.is_err() {
-                return;
+    let download = move || {
+        let outcome = network.block_on(async {
+            let request = http::Request::new(HttpRequestBody::from(Vec::new()));
+            let answer = wire.call(request).await.map_err(|error| said(&error, patience))?;
+            if !answer.status().is_success() {
+                return Err(RemoteError::Status(answer.status().as_u16()));
             }
+            let mut body = answer.into_body().bytes_stream();
+            while let Some(bytes) = body.next().await {
+                let bytes = bytes.map_err(|error| match said(&error, patience) {
+                    timeout @ RemoteError::Timeout(_) => timeout,
+                    _ => RemoteError::Cut,
+                })?;
+                network.received(bytes.len() as u64);
+                // an error means that the reader is gone
+                if writer.write_all(&bytes).is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        // before the pipe ends
+        if let Err(error) = outcome {
+            let _ = found.set(error.to_string());
         }
+        drop(writer);
     };
-    network.spawn(work);
-    let network_handle = Arc::clone(network);
-    let pass_on = move || {
-        // until no more come, or the reader is gone
-        while received.blocking_recv().is_some_and(|part| writer.write_all(&part).is_ok()) {}
-        drop(network_handle);
-    };
-    thread::Builder::new().name("download".to_owned()).spawn(pass_on).map_err(failed)?;
+    thread::Builder::new().name("download".to_owned()).spawn(download).map_err(failed)?;
     Ok(Stream::watched(File::from(crate::os::fd::OwnedFd::from(reader)), fault))
 }

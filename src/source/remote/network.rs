@@ -79,9 +79,9 @@ type BlockKey = (u64, u64);
 struct NetworkState {
     queue: VecDeque<RangeRequest>,
     blocks: BTreeMap<BlockKey, Block>,
-    /// Blocks whose bytes were all read, the oldest first. Some may be dropped already.
+    /// Blocks whose bytes were all read, the oldest first.
     done: VecDeque<BlockKey>,
-    /// Blocks that were read at both ends, the oldest first, and their bytes.
+    /// Blocks that were read at both ends, the oldest first, and their bytes. Some may be done or dropped already.
     passed: VecDeque<BlockKey>,
     passed_bytes: u64,
     used: u64,
@@ -116,10 +116,10 @@ struct Block {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Use {
-    /// The block was not read to its end yet.
+    /// The block was not read to its end yet, or has not come.
     #[default]
     Needed,
-    /// The block was read at both ends. A worker may still need the middle; where runs have gaps
+    /// The block was read at both ends. A worker may still need the middle; where ranges have gaps
     /// between them, no more is read.
     Passed,
     Done,
@@ -186,15 +186,16 @@ impl Network {
         work: impl Future<Output = Result<T, RemoteError>> + Send + 'static,
     ) -> Pending<T> {
         let (done, outcome) = mpsc::channel();
-        self.spawn(async move {
+        self.shared.runtime.spawn(async move {
             // an error means that nobody waits for it any more
             let _ = done.send(work.await);
         });
         Pending(outcome)
     }
 
-    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.shared.runtime.spawn(work);
+    /// Run a future on this thread, with the connections of the network's.
+    pub(super) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        self.shared.runtime.block_on(work)
     }
 
     pub(super) fn received(&self, bytes: u64) {
@@ -242,7 +243,6 @@ impl Network {
     /// Put a range in the queue; with `at_once`, before all others and as one request.
     pub(super) fn announce(&self, file: &Arc<RemoteFile>, range: Range<u64>, at_once: bool) {
         let mut state = self.shared.lock();
-        state.keep(file.number, &range);
         let range = state.missing((file.number, range.start), range.end);
         if range.is_empty() {
             return;
@@ -385,6 +385,7 @@ impl SharedState {
             block.running = false;
             block.error = error;
         }
+        state.note_use(key);
         self.pump(&mut state);
         drop(state);
         self.news.notify_all();
@@ -410,36 +411,33 @@ impl NetworkState {
         }
         out[..count].copy_from_slice(&here[..count]);
         // where ranges have gaps between them, a request may begin or end in a gap
-        let end = at + count as u64;
-        let near = if block.read < at - key.1 { NEAR } else { 0 };
-        block.ends.0 |= offset as u64 <= near;
-        block.ends.1 |= end + near >= block.end;
+        block.ends.0 |= offset as u64 <= NEAR;
+        block.ends.1 |= at + count as u64 + NEAR >= block.end;
         block.read += count as u64;
-        let state = match block.ends {
-            (true, true) if block.read >= block.end - key.1 => Use::Done,
-            (true, true) => Use::Passed,
-            _ => Use::Needed,
-        };
-        if state != block.state {
-            self.list(key, state);
-        }
+        self.note_use(key);
         Ok(count)
     }
 
-    /// Keep blocks that have come, such as the first one with a header, until this range of them is
-    /// read too.
-    fn keep(&mut self, number: u64, range: &Range<u64>) {
-        // between the range's ends may be a gap, which nobody reads
-        let ends = [range.start, range.end.saturating_sub(1)];
-        let ends = ends.iter().filter_map(|at| self.block((number, *at)));
-        let mut keys: Vec<BlockKey> = ends.map(|(key, _)| key).collect();
-        keys.dedup();
-        for key in keys {
-            if let Some(block) = self.blocks.get_mut(&key) {
-                let again = block.end.min(range.end) - key.1.max(range.start);
-                block.read = block.read.saturating_sub(again);
+    /// List a block that is not needed any more, or probably not.
+    fn note_use(&mut self, key: BlockKey) {
+        let Some(block) = self.blocks.get_mut(&key) else { return };
+        let cost = block.cost(key.1);
+        let state = match block.ends {
+            (true, true) if block.running => return,
+            (true, true) if block.read >= block.end - key.1 => Use::Done,
+            (true, true) => Use::Passed,
+            _ => return,
+        };
+        match (std::mem::replace(&mut block.state, state), state) {
+            (before, now) if before == now => {}
+            (_, Use::Passed) => {
+                self.passed.push_back(key);
+                self.passed_bytes += cost;
             }
-            self.list(key, Use::Needed);
+            (before, _) => {
+                self.done.push_back(key);
+                self.passed_bytes -= if before == Use::Passed { cost } else { 0 };
+            }
         }
     }
 
@@ -466,39 +464,14 @@ impl NetworkState {
         end - at
     }
 
-    /// Note a new use of a block. A block that is longer than a request is dropped as soon as possible.
-    fn list(&mut self, key: BlockKey, state: Use) {
-        let Some(block) = self.blocks.get_mut(&key) else { return };
-        let cost = block.cost(key.1);
-        let is_long = block.end - key.1 > REQUEST_BYTES;
-        if block.state == Use::Passed {
-            self.passed_bytes -= cost;
-        }
-        block.state = state;
-        match state {
-            Use::Done if is_long => self.remove(key),
-            Use::Done => self.done.push_back(key),
-            Use::Passed => {
-                self.passed_bytes += cost;
-                self.passed.push_back(key);
-            }
-            Use::Needed => {}
-        }
-    }
-
     /// Drop blocks that were read until `needed` bytes are free; returns whether they are.
     fn make_space(&mut self, needed: u64) -> bool {
         while self.used + needed > BUDGET {
-            let (key, state) = if let Some(key) = self.done.pop_front() {
-                (key, Use::Done)
-            } else if self.passed_bytes > SPARE
-                && let Some(key) = self.passed.pop_front()
-            {
-                (key, Use::Passed)
-            } else {
-                return false;
-            };
-            if self.blocks.get(&key).is_some_and(|block| block.state == state) {
+            let is_spare = self.passed_bytes <= SPARE;
+            let passed = || if is_spare { None } else { self.passed.pop_front() };
+            let Some(key) = self.done.pop_front().or_else(passed) else { return false };
+            // another block may have the key by now
+            if self.blocks.get(&key).is_some_and(|block| block.state != Use::Needed) {
                 self.remove(key);
             }
         }
@@ -530,25 +503,6 @@ impl NetworkState {
 mod tests {
     use super::*;
 
-    /// The first block of a file, whose header was read, is not dropped for others while elements of it
-    /// are needed: another request for them would not be counted.
-    #[test]
-    fn blocks_stay_until_what_was_announced_of_them_is_read() {
-        let mut state = NetworkState::default();
-        let block = Block { end: 1000, data: vec![7; 1000], ..Block::default() };
-        state.used = block.cost(0);
-        state.blocks.insert((1, 0), block);
-        let mut out = [0; 1000];
-        assert_eq!(state.take((1, 0), &mut out).unwrap(), 1000);
-        state.keep(1, &(128..50_000));
-        assert!(!state.make_space(BUDGET) && state.blocks.contains_key(&(1, 0)));
-        for (at, len) in [(128, 100), (228, 772)] {
-            assert!(state.blocks.contains_key(&(1, 0)));
-            assert_eq!(state.take((1, at), &mut out[..len]).unwrap(), len);
-        }
-        assert!(state.make_space(BUDGET) && state.blocks.is_empty() && state.used == 0);
-    }
-
     /// A request of ranges that are near each other may end in a gap, of which nothing is read.
     #[test]
     fn blocks_go_that_end_in_a_gap() {
@@ -563,5 +517,21 @@ mod tests {
             }
         }
         assert!(state.make_space(BUDGET - SPARE) && state.blocks.len() < 3);
+    }
+
+    /// Bytes that come later would belong to a new block of the same key.
+    #[test]
+    fn blocks_stay_that_are_on_their_way() {
+        let mut state = NetworkState::default();
+        let len = 2 * SPARE;
+        let block =
+            Block { end: len, data: vec![7; len as usize], running: true, ..Block::default() };
+        state.used += block.cost(0);
+        state.blocks.insert((1, 0), block);
+        assert_eq!(state.take((1, 0), &mut vec![0; len as usize]).unwrap(), len as usize);
+        assert!(!state.make_space(BUDGET));
+        state.blocks.get_mut(&(1, 0)).unwrap().running = false;
+        state.note_use((1, 0));
+        assert!(state.make_space(BUDGET) && state.blocks.is_empty() && state.passed_bytes == 0);
     }
 }
