@@ -34,4 +34,4 @@ pub(crate) use printable::brief;
 pub use printable::{printable, shortened, write_printable_json};
 pub use scaling::{Scaling, ScalingFault};
 pub use tensors::Tensors;
-pub(crate) use tensors::{first_repeated, push_number, take_number};
+pub(crate) use tensors::first_repeated;

@@ -1,148 +1,119 @@
-//! The tensors of a header in one buffer, and their names in one text.
+//! The tensors of a header, with their names in one text and their shapes in one list.
 //!
-//! A header may list a million tensors. A [`TensorInfo`] takes 200 bytes and more; an entry here takes its
-//! name and some 25 bytes, and becomes a `TensorInfo` on demand.
-//!
-//! ```text
-//! offset of the name, length of the name + 1 (0: no name), start, type, number of axes, axes, shard x 2
-//! ```
-//!
-//! All numbers except the type have a variable length, 7 bits a byte. A type that is not a scalar is
-//! followed by its index in a list of such types. The last number holds the shard times 2; if it is odd, the
-//! end of the bytes follows, and then the index, from 1, of a table of chunks or a reshaped tensor, or 0 and
-//! the strides.
+//! A header may list a million tensors. A [`TensorInfo`] takes 200 bytes and more; an entry here takes some 90
+//! bytes, besides its name and its shape, and becomes a `TensorInfo` on demand.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::{LazyAnnotations, Storage, StorageKind, TensorInfo};
-use crate::dtype::{DType, Endian, NpyType, Scalar};
+use crate::dtype::DType;
 use crate::shape::Order;
 
 #[derive(Clone, Default)]
 pub struct Tensors {
-    entries: Vec<u8>,
+    entries: Vec<Entry>,
     names: String,
-    starts: Vec<usize>,
+    /// The lengths of the axes of all tensors.
+    lens: Vec<u64>,
     types: Vec<DType>,
-    /// The storage of tensors whose elements have no strides.
+    /// The storage of tensors whose elements are not contiguous.
     kinds: Vec<StorageKind>,
-    /// The annotations of tensors, by the offsets of their entries.
-    annotated: BTreeMap<usize, LazyAnnotations>,
     /// The annotations of groups, by their paths.
     groups: BTreeMap<String, LazyAnnotations>,
     /// The numbers of the tensors that have names, sorted by name, once a name was looked up.
     by_name: OnceLock<Vec<u32>>,
 }
 
-/// The byte of a type: the number of a scalar, or [`OTHER`], and these two bits.
-const OTHER: u8 = 0x3f;
-const BIG: u8 = 0x40;
-const FORTRAN: u8 = 0x80;
+#[derive(Clone, Default)]
+struct Entry {
+    /// The range of the name in the text of all names.
+    name: Option<Range<usize>>,
+    /// The index of the dtype.
+    dtype: usize,
+    /// The range of the shape in the list of all lengths.
+    shape: Range<usize>,
+    shard: usize,
+    data: Range<u64>,
+    kind: EntryKind,
+    annotated: Option<LazyAnnotations>,
+}
 
-/// The type of missing entries.
-const NOTHING: DType = DType::Npy(NpyType::Void(0, None));
+#[derive(Clone, Copy)]
+enum EntryKind {
+    Contiguous(Order),
+    /// The index of another kind.
+    Other(usize),
+}
+
+impl Default for EntryKind {
+    fn default() -> EntryKind {
+        EntryKind::Contiguous(Order::C)
+    }
+}
 
 /// The number of recent types among which a type is looked up before it is stored again.
 const RECENT_TYPES: usize = 16;
 
 impl Tensors {
     pub fn len(&self) -> usize {
-        self.starts.len()
+        self.entries.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.starts.is_empty()
+        self.entries.is_empty()
     }
 
-    /// Append a tensor. Where its elements are contiguous, the end of its bytes follows from its shape and
-    /// dtype.
     pub fn push(&mut self, tensor: &TensorInfo) {
-        let TensorInfo { name, dtype, shape, storage, annotated } = tensor;
-        let Storage { shard, data, kind } = storage;
-        if let Some(annotated) = annotated {
-            self.annotated.insert(self.entries.len(), annotated.clone());
-        }
-        self.begin(name.as_deref());
-        let shard = *shard as u64 * 2;
-        let (order, last) = match kind {
-            StorageKind::Contiguous(order) => (*order, shard),
-            _ => (Order::C, shard + 1),
-        };
-        self.describe(dtype, shape, order, data.start);
-        let entries = &mut self.entries;
-        push_number(entries, last);
-        match kind {
-            StorageKind::Contiguous(_) => {}
-            StorageKind::Chunks(_) | StorageKind::Reshaped(_) | StorageKind::Packed(..) => {
-                self.kinds.push(kind.clone());
-                push_number(entries, data.end);
-                push_number(entries, self.kinds.len() as u64);
-            }
-            StorageKind::Strided { first, strides, ranges } => {
-                for number in [data.end, 0, *first, ranges.len() as u64] {
-                    push_number(entries, number);
-                }
-                let ends = ranges.iter().flat_map(|range| [range.start, range.end]);
-                ends.for_each(|end| push_number(entries, end));
-                // as many strides as the shape has axes
-                strides.iter().for_each(|&stride| push_number(entries, stride as u64));
-            }
-        }
+        self.begin(tensor.name.as_deref());
+        self.set_last(tensor);
     }
 
-    /// Begin a tensor with its name, which is then [the last one](Tensors::begun). Until it is ended or
-    /// taken back, no other method may be called.
+    /// Begin a tensor with its name, which is then [the last one](Tensors::begun), until it is ended or taken back.
     pub(crate) fn begin(&mut self, name: Option<&str>) {
         self.by_name = OnceLock::new();
-        self.starts.push(self.entries.len());
-        push_number(&mut self.entries, self.names.len() as u64);
-        push_number(&mut self.entries, name.map_or(0, |name| name.len() as u64 + 1));
+        let start = self.names.len();
         self.names.push_str(name.unwrap_or_default());
+        let name = name.map(|_| start..self.names.len());
+        self.entries.push(Entry { name, ..Entry::default() });
     }
 
     pub(crate) fn begun(&self) -> &str {
         self.len().checked_sub(1).and_then(|last| self.name(last)).unwrap_or_default()
     }
 
-    /// End the tensor that was begun: in an input of one file, with contiguous elements.
-    pub(crate) fn end(&mut self, dtype: &DType, shape: &[u64], order: Order, start: u64) {
-        self.describe(dtype, shape, order, start);
-        push_number(&mut self.entries, 0);
+    /// End the tensor that was begun.
+    pub(crate) fn set_last(&mut self, tensor: &TensorInfo) {
+        let TensorInfo { dtype, shape, storage, annotated, .. } = tensor;
+        let Some(last) = self.entries.last_mut() else { return };
+        // most files have few types, next to each other
+        let recent = self.types.len().saturating_sub(RECENT_TYPES);
+        let known = self.types[recent..].iter().position(|known| known == dtype);
+        last.dtype = known.map_or(self.types.len(), |at| recent + at);
+        if known.is_none() {
+            self.types.push(dtype.clone());
+        }
+        last.shape = self.lens.len()..self.lens.len() + shape.len();
+        self.lens.extend(shape);
+        last.shard = storage.shard;
+        last.data = storage.data.clone();
+        last.kind = match &storage.kind {
+            StorageKind::Contiguous(order) => EntryKind::Contiguous(*order),
+            other => {
+                self.kinds.push(other.clone());
+                EntryKind::Other(self.kinds.len() - 1)
+            }
+        };
+        last.annotated = annotated.clone();
     }
 
     pub(crate) fn take_back(&mut self) {
         self.by_name = OnceLock::new();
-        let start = self.starts.pop().unwrap_or(0);
-        self.names.truncate(take_number(&mut &self.entries[start..]) as usize);
-        self.entries.truncate(start);
-    }
-
-    /// Append the part of an entry between the name and the last number.
-    fn describe(&mut self, dtype: &DType, shape: &[u64], order: Order, start: u64) {
-        let entries = &mut self.entries;
-        push_number(entries, start);
-        let fortran = if order == Order::F { FORTRAN } else { 0 };
-        match dtype {
-            DType::Scalar(scalar, endian) => {
-                let big = if *endian == Endian::Big { BIG } else { 0 };
-                entries.push(*scalar as u8 | big | fortran);
-            }
-            other => {
-                entries.push(OTHER | fortran);
-                // most files have few types, next to each other
-                let recent = self.types.len().saturating_sub(RECENT_TYPES);
-                let known = self.types[recent..].iter().position(|known| known == other);
-                let place = known.map_or(self.types.len(), |at| recent + at);
-                if known.is_none() {
-                    self.types.push(other.clone());
-                }
-                push_number(entries, place as u64);
-            }
+        if let Some(Entry { name: Some(name), .. }) = self.entries.pop() {
+            self.names.truncate(name.start);
         }
-        push_number(entries, shape.len() as u64);
-        shape.iter().for_each(|&len| push_number(entries, len));
     }
 
     /// Set the annotations of a group of tensors, by its path (empty for the root).
@@ -156,25 +127,28 @@ impl Tensors {
     }
 
     pub(crate) fn replace(&mut self, number: usize, tensor: &TensorInfo) {
-        let end = self.entries.len();
         self.push(tensor);
-        self.starts.pop();
-        self.starts[number] = end;
+        self.entries.swap_remove(number);
     }
 
     pub fn at(&self, number: usize) -> TensorInfo {
-        let start = self.starts[number];
-        let annotated = self.annotated.get(&start).cloned();
-        TensorInfo { annotated, ..self.entry(start).tensor() }
+        let Entry { dtype, shape, shard, data, kind, annotated, .. } = &self.entries[number];
+        let kind = match *kind {
+            EntryKind::Contiguous(order) => StorageKind::Contiguous(order),
+            EntryKind::Other(number) => self.kinds[number].clone(),
+        };
+        TensorInfo {
+            name: self.name(number).map(str::to_owned),
+            dtype: self.types[*dtype].clone(),
+            shape: self.lens[shape.clone()].to_vec(),
+            storage: Storage { shard: *shard, data: data.clone(), kind },
+            annotated: annotated.clone(),
+        }
     }
 
     /// Tensor `number`; `None` if there are fewer.
     pub fn get(&self, number: usize) -> Option<TensorInfo> {
         (number < self.len()).then(|| self.at(number))
-    }
-
-    fn entry(&self, start: usize) -> Entry<'_> {
-        Entry { rest: &self.entries[start..], all: self }
     }
 
     pub fn last(&self) -> Option<TensorInfo> {
@@ -188,7 +162,7 @@ impl Tensors {
     }
 
     pub fn name(&self, number: usize) -> Option<&str> {
-        self.entry(self.starts[number]).name()
+        self.entries[number].name.clone().map(|name| &self.names[name])
     }
 
     pub fn names(&self) -> impl ExactSizeIterator<Item = Option<&str>> + Clone {
@@ -217,17 +191,7 @@ impl Tensors {
     /// Sort the tensors by the start of their bytes, then by the number of bytes, then by their old order.
     pub(crate) fn sort_by_place(&mut self) {
         self.by_name = OnceLock::new();
-        let mut starts = std::mem::take(&mut self.starts);
-        let all = &*self;
-        let start = |at: usize| all.entry(at).start();
-        let place = |&one: &usize, &other: &usize| {
-            let ends = || all.entry(one).end().cmp(&all.entry(other).end());
-            start(one).cmp(&start(other)).then_with(ends).then(one.cmp(&other))
-        };
-        if !starts.is_sorted_by(|one, other| place(one, other).is_le()) {
-            starts.sort_unstable_by(place);
-        }
-        self.starts = starts;
+        self.entries.sort_by_key(|entry| (entry.data.start, entry.data.end));
     }
 }
 
@@ -259,104 +223,6 @@ impl FromIterator<TensorInfo> for Tensors {
     }
 }
 
-/// Append a number, 7 bits a byte, the lowest first; all bytes but the last have their top bit set.
-pub(crate) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
-/// Take a number off the front of bytes that [`push_number`] wrote.
-pub(crate) fn take_number(bytes: &mut &[u8]) -> u64 {
-    let mut number = 0;
-    let mut shift = 0;
-    while let Some((byte, rest)) = bytes.split_first() {
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        shift += 7;
-        if *byte < 0x80 || shift > 63 {
-            break;
-        }
-    }
-    number
-}
-
-/// The rest of an entry. Only this file writes entries, so that they are always complete.
-struct Entry<'a> {
-    rest: &'a [u8],
-    all: &'a Tensors,
-}
-
-impl<'a> Entry<'a> {
-    fn byte(&mut self) -> u8 {
-        let (first, rest) = self.rest.split_first().unwrap_or((&0, &[]));
-        self.rest = rest;
-        *first
-    }
-
-    fn number(&mut self) -> u64 {
-        take_number(&mut self.rest)
-    }
-
-    fn name(&mut self) -> Option<&'a str> {
-        let place = self.number() as usize;
-        let len = self.number().checked_sub(1)? as usize;
-        Some(&self.all.names[place..place + len])
-    }
-
-    fn start(mut self) -> u64 {
-        self.name();
-        self.number()
-    }
-
-    fn dtype(&mut self) -> (DType, Order) {
-        let byte = self.byte();
-        let order = if byte & FORTRAN != 0 { Order::F } else { Order::C };
-        let dtype = match Scalar::ALL.get(usize::from(byte & OTHER)) {
-            Some(scalar) => {
-                let endian = if byte & BIG != 0 { Endian::Big } else { Endian::Little };
-                DType::Scalar(*scalar, endian)
-            }
-            None => {
-                let place = self.number() as usize;
-                self.all.types.get(place).cloned().unwrap_or(NOTHING)
-            }
-        };
-        (dtype, order)
-    }
-
-    fn tensor(mut self) -> TensorInfo {
-        let name = self.name().map(str::to_owned);
-        let start = self.number();
-        let (dtype, order) = self.dtype();
-        let ndim = self.number();
-        let shape: Vec<u64> = (0..ndim).map(|_| self.number()).collect();
-        let mut tensor = TensorInfo { name, ..TensorInfo::new(dtype, shape, order, start) };
-        let last = self.number();
-        tensor.storage.shard = (last / 2) as usize;
-        if last % 2 == 1 {
-            tensor.storage.data.end = self.number();
-            let place = (self.number() as usize).checked_sub(1);
-            if let Some(kind) = place.and_then(|place| self.all.kinds.get(place)) {
-                tensor.storage.kind = kind.clone();
-                return tensor;
-            }
-            let first = self.number();
-            let count = self.number();
-            let ranges = (0..count).map(|_| self.number()..self.number()).collect();
-            let strides = (0..ndim).map(|_| self.number() as i64).collect();
-            tensor.storage.kind = StorageKind::Strided { first, strides, ranges };
-        }
-        tensor
-    }
-
-    fn end(self) -> u64 {
-        self.tensor().storage.data.end
-    }
-}
-
 /// The first name that repeats an earlier one.
 pub(crate) fn first_repeated<'a>(
     mut names: impl Iterator<Item = &'a str> + Clone,
@@ -378,6 +244,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::dtype::{Endian, NpyType, Scalar};
 
     fn any_tensor() -> impl Strategy<Value = TensorInfo> {
         let dtype = prop_oneof![
@@ -392,10 +259,10 @@ mod tests {
         let numbers = || prop::collection::vec(any::<u64>(), 0..3);
         let said = prop::option::of((any::<u64>(), numbers(), any::<i64>()));
         let all = (any::<Option<String>>(), dtype, shape, rest, said);
-        all.prop_map(|(name, dtype, shape, (fortran, shard, start), said)| {
+        all.prop_map(|(name, dtype, shape, (fortran, part, start), said)| {
             let order = if fortran { Order::F } else { Order::C };
             let mut tensor = TensorInfo { name, ..TensorInfo::new(dtype, shape, order, start) };
-            tensor.storage.shard = shard;
+            tensor.storage.shard = part;
             if let Some((first, ends, stride)) = said {
                 tensor.storage.data.end = first.wrapping_mul(3);
                 let ranges = ends.iter().map(|&end| start..end).collect();

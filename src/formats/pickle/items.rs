@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use super::value::PickleValue;
-use crate::tensor::{push_number, take_number};
 
 /// A list, a dict or an opaque object. Only items that may hold tensors are stored; in a list of pairs also their keys.
 #[derive(Debug)]
@@ -154,6 +153,30 @@ impl PackedItems {
 /// takes no more than a reference: a short pickle may name a value a million times.
 fn is_copied<T: ?Sized>(owned: &Rc<T>) -> bool {
     Rc::strong_count(owned) == 1 || size_of_val::<T>(owned) <= COPIED
+}
+
+/// Append a number, 7 bits a byte, the lowest first; all bytes but the last have their top bit set.
+pub(super) fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Take a number off the front of bytes that [`push_number`] wrote.
+pub(super) fn take_number(bytes: &mut &[u8]) -> u64 {
+    let mut number = 0;
+    let mut shift = 0;
+    while let Some((byte, rest)) = bytes.split_first() {
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if *byte < 0x80 || shift > 63 {
+            break;
+        }
+    }
+    number
 }
 
 impl PickleItem {

@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 use super::TensorFault;
 use super::globals::ElementType;
+use super::items::{push_number, take_number};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::shape::{Order, contiguous_strides};
-use crate::tensor::{Storage, StorageKind, TensorInfo, data_bytes, push_number, take_number};
+use crate::tensor::{Storage, StorageKind, TensorInfo, data_bytes};
 
 /// Bytes that tensors share: a member of the archive, or a range after the pickles of an old file.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use crate::error::Cause;
 use crate::formats::header::read_more;
 use crate::input::Contents;
 use crate::shape::{AsList, MAX_NDIM, Order};
-use crate::tensor::{Tensors, brief, first_repeated};
+use crate::tensor::{TensorInfo, Tensors, brief, first_repeated};
 
 /// Whether a file that begins with these bytes can be a `.safetensors`.
 pub(crate) fn begins(first: &[u8]) -> bool {
@@ -124,7 +124,10 @@ impl ParsedHeader {
     fn end_tensor(&mut self, info: &HeaderInfo<'_>) {
         let name = self.tensors.begun();
         match self.described(name, info) {
-            Ok((dtype, offset)) => self.tensors.end(&dtype, &info.shape.lens, Order::C, offset),
+            Ok((dtype, offset)) => {
+                let shape = info.shape.lens.clone();
+                self.tensors.set_last(&TensorInfo::new(dtype, shape, Order::C, offset));
+            }
             Err(error) => {
                 let name = brief(name);
                 let data_offsets = info.data_offsets;
