@@ -112,8 +112,8 @@ impl Cache {
     pub(super) fn let_go(&self, at: &[u64]) {
         let mut chunks = self.lock();
         chunks.slots.remove(at);
-        if let Some(place) = chunks.oldest.iter().position(|(kept, _)| kept == at)
-            && let Some((_, bytes)) = chunks.oldest.remove(place)
+        if let Some(number) = chunks.oldest.iter().position(|(cached, _)| cached == at)
+            && let Some((_, bytes)) = chunks.oldest.remove(number)
         {
             chunks.bytes -= bytes;
         }

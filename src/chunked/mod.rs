@@ -169,7 +169,7 @@ impl Chunked {
         steps.iter().map(bytes).collect()
     }
 
-    /// Read the elements at `runs`. With a cache of several tensors, decoded chunks are kept under the
+    /// Read the elements at `runs`. With a cache of several tensors, decoded chunks are cached under the
     /// number of this tensor.
     #[cfg(feature = "hdf5")]
     pub(crate) fn read(

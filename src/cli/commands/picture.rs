@@ -51,7 +51,7 @@ pub(super) fn run(
             return print(&would_write(target, &sheet));
         }
     }
-    // a picture may be read twice, so a pipe is kept in a file
+    // a picture may be read twice, so a pipe is copied to a file
     output::spool(input, args.quiet)?;
     let (low, high) = colour_range(input, chosen, &sheet, args, &workers)?;
     let map = picture.colormap.as_deref().unwrap_or("viridis");

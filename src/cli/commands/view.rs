@@ -63,7 +63,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let as_table = numbers.len() > 1 || !sort.is_empty();
     if *stats && (as_table || axes.is_some()) {
         if numbers.len() > 1 {
-            // read once for each tensor, so a pipe is kept in a file
+            // read once for each tensor, so a pipe is copied to a file
             output::spool(&mut input, args.quiet)?;
         }
         let all = AllSlices::new(&mut input, &numbers, slices).map_err(failed)?;

@@ -49,7 +49,7 @@ fn is_unmarked(source: &dyn Source) -> bool {
     }
 }
 
-/// Find the arrays in the object. A pipe is kept in a temporary file.
+/// Find the arrays in the object. A pipe is copied to a temporary file.
 fn open(file: RecognisedFile<'_>) -> Result<Input, Error> {
     let RecognisedFile { location, bytes, options, progress } = file;
     open_all(location, seekable(bytes, progress)?, options)

@@ -2,7 +2,7 @@
 //! name: all tensors of one name make one tensor.
 //!
 //! [`Joined::open`] reads the header of every input, several at a time, and checks that all fit together (`inputs`).
-//! Of many inputs only the numbers of the joined tensors and their lengths along the joined axis are kept.
+//! Of many inputs only the numbers of the joined tensors and their lengths along the joined axis stay in memory.
 
 use inputs::Joined;
 

@@ -130,7 +130,7 @@ pub(super) struct PartTensor {
     pub(super) source: usize,
     pub(super) number: usize,
     selection: Selection,
-    /// The axis that is cut; `None` for a tensor that is kept whole.
+    /// The axis that is cut; `None` for a tensor that is copied whole.
     pub(super) axis: Option<CutAxis>,
 }
 
