@@ -136,11 +136,11 @@ impl Cache {
     fn fill(
         &self,
         at: &[u64],
-        place: &mut Option<Arc<ChunkBytes>>,
+        slot: &mut Option<Arc<ChunkBytes>>,
         decode: impl FnOnce() -> Result<Vec<u8>, SourceError>,
     ) -> Result<Arc<ChunkBytes>, SourceError> {
         let chunk = Arc::new(ChunkBytes(decode()?));
-        *place = Some(Arc::clone(&chunk));
+        *slot = Some(Arc::clone(&chunk));
         self.lock().keep(at, chunk.len() as u64, self.most);
         Ok(chunk)
     }

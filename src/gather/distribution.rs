@@ -164,13 +164,13 @@ impl Distribution {
         let table: Vec<u64> = table.into_iter().map(AtomicU64::into_inner).collect();
         Ok(DistributedRows {
             by_tensor: DistributedSlabs {
-                places: open_spooled(file, count * POSITION_BYTES)?,
+                offsets: open_spooled(file, count * POSITION_BYTES)?,
                 slab: self.slab.clone(),
                 within: self.tensor.clone(),
                 stages: self.bands_ahead(&bands),
             },
             by_list: DistributedSlabs {
-                places: placed,
+                offsets: placed,
                 slab: Runs::contiguous(0, slab),
                 within: 0..count * slab,
                 stages: self.ranges_ahead(bands, table),

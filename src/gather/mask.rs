@@ -228,7 +228,7 @@ impl MaskPositions {
     ) -> Result<(), FillError> {
         let mut found = 0;
         let read = self.each_from(first, source, &mut |at, bytes| {
-            found += self.places(at, bytes, &mut out[found..]);
+            found += self.true_offsets(at, bytes, &mut out[found..]);
             found < out.len()
         });
         self.complete(read, found == out.len())
@@ -298,7 +298,7 @@ impl MaskPositions {
         let mut rest = out;
         let read = self.each_from(first, source, &mut |mut at, mut bytes| {
             while !bytes.is_empty() && !rest.is_empty() {
-                let (offset, left) = self.place(at);
+                let (offset, left) = self.offset_of(at);
                 let len = left.min(bytes.len() as u64);
                 let (now, later) = bytes.split_at(len as usize);
                 let items = &input[base.wrapping_add(offset) as usize..][..(len * size) as usize];
@@ -339,7 +339,7 @@ impl MaskPositions {
     fn push(&self, mut at: u64, mut len: u64, base: u64, block: &mut RowBlock) -> usize {
         let mut stretches = 0;
         while len > 0 {
-            let (offset, left) = self.place(at);
+            let (offset, left) = self.offset_of(at);
             let rows = left.min(len);
             stretches = block.push(base.wrapping_add(offset), rows);
             (at, len) = (at + rows, len - rows);
@@ -348,7 +348,7 @@ impl MaskPositions {
     }
 
     /// The offset of an element, and the number of elements along the innermost axis from there on.
-    fn place(&self, at: u64) -> (u64, u64) {
+    fn offset_of(&self, at: u64) -> (u64, u64) {
         let Some((inner, outer)) = self.axes.split_last() else { return (0, u64::MAX) };
         let within = at % inner.len;
         let offset = distance(outer, at / inner.len) + within as i64 * inner.stride;
@@ -357,16 +357,16 @@ impl MaskPositions {
 
     /// The offsets of the true ones among `bytes`, which begin at element `at`. Returns how many
     /// were found before `out` was full.
-    fn places(&self, at: u64, bytes: &[u8], out: &mut [u64]) -> usize {
+    fn true_offsets(&self, at: u64, bytes: &[u8], out: &mut [u64]) -> usize {
         let stride = self.axes.last().map_or(0, |inner| inner.stride as u64);
         let mut at = at;
         let mut bytes = bytes;
         let mut found = 0;
         while !bytes.is_empty() && found < out.len() {
-            let (base, left) = self.place(at);
+            let (base, left) = self.offset_of(at);
             let len = left.min(bytes.len() as u64);
             let (now, later) = bytes.split_at(len as usize);
-            found += places(now, base, stride, &mut out[found..]);
+            found += nonzero_offsets(now, base, stride, &mut out[found..]);
             (at, bytes) = (at + len, later);
         }
         found
@@ -375,7 +375,7 @@ impl MaskPositions {
 
 /// The offsets of the bytes that are not 0: `base` plus `stride` for each byte before. Returns how
 /// many were found before `out` was full.
-fn places(bytes: &[u8], base: u64, stride: u64, out: &mut [u64]) -> usize {
+fn nonzero_offsets(bytes: &[u8], base: u64, stride: u64, out: &mut [u64]) -> usize {
     let mut found = 0;
     let mut offset = base;
     let (words, _) = bytes.as_chunks::<8>();
@@ -563,7 +563,7 @@ mod tests {
         }
 
         #[test]
-        fn compressed_items_are_those_at_the_places(
+        fn compressed_items_are_those_at_the_positions(
             shape in prop_oneof![prop::collection::vec(1..9u64, 1..4), prop::collection::vec(1..3000u64, 1)],
             (seed, percent, run) in (any::<u64>(), 0..101u64, prop_oneof![Just(1u64), 2..90u64]),
             (size, more) in (prop::sample::select(vec![1u64, 2, 4, 8, 16]), 0..3u64),
@@ -583,10 +583,10 @@ mod tests {
             let bytes = 3 + params.iter().product::<u64>() * size;
             let input: Vec<u8> = (0..bytes).map(|at| random(at) as u8).collect();
             let first = first.min(positions.count());
-            let mut places = vec![0; len.min(positions.count() - first) as usize];
-            positions.read(first, &source, &mut places).unwrap();
-            let item = |&place: &u64| &input[3 + place as usize..][..size as usize];
-            let expected: Vec<u8> = places.iter().flat_map(item).copied().collect();
+            let mut offsets = vec![0; len.min(positions.count() - first) as usize];
+            positions.read(first, &source, &mut offsets).unwrap();
+            let item = |&offset: &u64| &input[3 + offset as usize..][..size as usize];
+            let expected: Vec<u8> = offsets.iter().flat_map(item).copied().collect();
             let mut out = vec![0; expected.len()];
             positions.compress(first, 3, size, &source, &input, &mut out).unwrap();
             prop_assert_eq!(out, expected);

@@ -461,7 +461,7 @@ impl Stretch {
     }
 
     /// The range in the block's bytes.
-    fn place(&self, slab: &Runs) -> Range<usize> {
+    fn range_in_block(&self, slab: &Runs) -> Range<usize> {
         let start = u64::from(self.first) * slab.bytes();
         start as usize..(start + u64::from(self.rows) * slab.bytes()) as usize
     }
@@ -474,7 +474,7 @@ fn stretches_by_offset(block: &RowBlock, slab: &Runs, out: &mut [u8]) -> Vec<Str
     for (offset, rows) in block.stretches() {
         let stretch = Stretch { offset, first, rows: rows as u32 };
         if offset == DROPPED {
-            out[stretch.place(slab)].fill(0);
+            out[stretch.range_in_block(slab)].fill(0);
         } else {
             stretches.push(stretch);
         }
@@ -499,7 +499,7 @@ fn read_rows(
         let runs = first.runs(block, slab);
         let Range { start, mut end } = runs.file_bounds();
         if end - start > limit {
-            read_runs(&runs, from, &mut out[first.place(slab)])?;
+            read_runs(&runs, from, &mut out[first.range_in_block(slab)])?;
             rest = &rest[1..];
             continue;
         }
@@ -517,7 +517,7 @@ fn read_rows(
         for stretch in now {
             let Runs { offset, axes, run } = stretch.runs(block, slab);
             let at = (offset as u64 - start) as usize;
-            pack(&axes, run, window, at, &mut out[stretch.place(slab)]);
+            pack(&axes, run, window, at, &mut out[stretch.range_in_block(slab)]);
         }
         rest = later;
     }

@@ -220,10 +220,10 @@ impl Positions {
             for (raw, axis) in numbers.zip(&self.indexed) {
                 let number = self.counted(self.integers.value(raw), axis.len);
                 let position = self.out_of_range.position(number, axis.len);
-                let place = |(offset, at): (u64, u64)| {
+                let combined = |(offset, at): (u64, u64)| {
                     offset.wrapping_add(at.wrapping_mul(axis.stride as u64))
                 };
-                offset = offset.zip(position).map(place);
+                offset = offset.zip(position).map(combined);
             }
             if offset.is_none() && self.out_of_range == OutOfRange::Error {
                 return Err(FillError::Position(self.bad(first + at as u64, tuple)));
@@ -266,10 +266,10 @@ impl Positions {
                     !(0..i128::from(axis.len)).contains(&self.counted(*number, axis.len))
                 });
                 let nowhere = Axis { len: 0, stride: 0 };
-                let (place, (number, of)) = bad.next().unwrap_or((0, (0, &nowhere)));
+                let (nth, (number, of)) = bad.next().unwrap_or((0, (0, &nowhere)));
                 let list = *list;
                 let item = *item;
-                BadPosition::Listed { list, item, at, number, axis: axis + place, len: of.len }
+                BadPosition::Listed { list, item, at, number, axis: axis + nth, len: of.len }
             }
         }
     }

@@ -175,9 +175,9 @@ impl GatherPieces<'_> {
     }
 }
 
-/// The number of neighbouring rows in the sample at each of several places.
+/// The number of neighbouring rows in each sample.
 const NEIGHBOURS: usize = 16;
-const PLACES: u64 = 16;
+const SAMPLES: u64 = 16;
 
 /// Whether a slab uses few bytes of its span. Such slabs are left to the kernel's readahead.
 pub(super) fn is_mostly_gaps(slab: &Runs) -> bool {
@@ -230,11 +230,11 @@ impl BoundRows<'_> {
             return None;
         }
         // copying few rows takes less time than sampling many
-        let places = (count / NEIGHBOURS as u64).clamp(1, PLACES);
-        let looks = (count / (places * NEIGHBOURS as u64)).clamp(1, NEIGHBOURS as u64) as usize;
-        let part = |place| u128::from(count) * u128::from(place) / u128::from(places);
-        let first = |place| rows.start + part(place) as u64;
-        let looks = (0..places).map(|place| self.look(first(place), slab, looks, is_cached));
+        let samples = (count / NEIGHBOURS as u64).clamp(1, SAMPLES);
+        let looks = (count / (samples * NEIGHBOURS as u64)).clamp(1, NEIGHBOURS as u64) as usize;
+        let part = |sample| u128::from(count) * u128::from(sample) / u128::from(samples);
+        let first = |sample| rows.start + part(sample) as u64;
+        let looks = (0..samples).map(|sample| self.look(first(sample), slab, looks, is_cached));
         looks.filter(|look| !look.is_cached).reduce(|one, other| Sampled {
             is_cached: false,
             is_sorted: one.is_sorted && other.is_sorted,

@@ -10,10 +10,10 @@
 //!     list 1   3 positions       steps 0, 1
 //! ```
 //!
-//! Rows whose places follow each other are one entry of a block (`gather/block.rs`), a box that is packed, read,
-//! prefetched or written like any other: of a mask they are found where it is true for long, of other lists among
-//! the offsets. Where neighbours are few, each row stays by itself. Single items of a map that a mask keeps have no
-//! places at all: they are compressed from the map by the bytes of the mask (`execute/pack/compress.rs`).
+//! Rows that follow each other in the params are one entry of a block (`gather/block.rs`): a box that is packed, read,
+//! prefetched or written like any other. In a mask such rows are found where it is true for long, in other lists among
+//! the offsets. If few rows are neighbours, each row is an entry by itself. Single items of a map that a mask chooses
+//! need no offsets: they are compressed from the map by the bytes of the mask (`execute/pack/compress.rs`).
 
 use std::ops::Range;
 

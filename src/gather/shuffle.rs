@@ -106,8 +106,8 @@ impl ComputedPositions {
         match &self.kind {
             Computed::Shuffled(order, Steps { start, step, .. }) => {
                 for (number, out) in (first..).zip(out) {
-                    let place = start.wrapping_add_signed(step.wrapping_mul(number as i64));
-                    *out = offset(order.position(place));
+                    let number = start.wrapping_add_signed(step.wrapping_mul(number as i64));
+                    *out = offset(order.position(number));
                 }
             }
             Computed::Others(OtherPositions { left_out, .. }) => {

@@ -84,7 +84,7 @@ impl Stages {
 pub(crate) struct DistributedSlabs {
     /// The positions of the rows in their source, or [`DROPPED`]: numbers in the machine's byte
     /// order, in scratch.
-    pub(super) places: Box<dyn Source>,
+    pub(super) offsets: Box<dyn Source>,
     pub(super) slab: Runs,
     /// The bytes of the source that contain the rows.
     pub(super) within: Range<u64>,
@@ -92,19 +92,24 @@ pub(crate) struct DistributedSlabs {
 }
 
 impl DistributedSlabs {
-    fn places(&self, row: u64, out: &mut [u64], bytes: &mut Vec<u8>) -> Result<(), SourceError> {
+    fn read_offsets(
+        &self,
+        row: u64,
+        out: &mut [u64],
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), SourceError> {
         let range = row * POSITION_BYTES..(row + out.len() as u64) * POSITION_BYTES;
         bytes.resize(out.len() * POSITION_BYTES as usize, 0);
-        self.places.read(range, &mut Vec::new(), bytes)?;
+        self.offsets.read(range, &mut Vec::new(), bytes)?;
         let bounds = self.slab.byte_bounds();
         let before = bounds.start.unsigned_abs();
         let behind = bounds.end.unsigned_abs();
         let first = self.within.start.saturating_add(before);
         let last = self.within.end.saturating_sub(behind);
-        for (place, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
-            *place = u64::from_ne_bytes(*bytes);
+        for (offset, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
+            *offset = u64::from_ne_bytes(*bytes);
             // a list that changed meanwhile
-            if !(first..=last).contains(place) && *place != DROPPED {
+            if !(first..=last).contains(offset) && *offset != DROPPED {
                 return Err(SourceError::Changed);
             }
         }
@@ -130,7 +135,7 @@ impl DistributedSlabs {
         block: &mut RowBlock,
         bytes: &mut Vec<u8>,
     ) -> Result<(), SourceError> {
-        self.places(rows.start, block.begin_rows(rows.end - rows.start), bytes)?;
+        self.read_offsets(rows.start, block.begin_rows(rows.end - rows.start), bytes)?;
         block.join_neighbours(slab);
         Ok(())
     }
@@ -149,13 +154,13 @@ impl RowOffsets for DistributedSlabs {
     }
 
     fn verify(&self) -> Result<(), FillError> {
-        Ok(self.places.verify()?)
+        Ok(self.offsets.verify()?)
     }
 }
 
 impl Pieces for DistributedSlabs {
     fn bytes(&self) -> u64 {
-        self.places.len() / POSITION_BYTES * self.slab.bytes()
+        self.offsets.len() / POSITION_BYTES * self.slab.bytes()
     }
 
     fn count(&self) -> u64 {

@@ -27,7 +27,7 @@ pub struct Editable {
 /// Values and their positions in a file. Nothing has been written.
 pub struct Change {
     pub(super) tensor: Tensor,
-    place: ChangedElements,
+    elements: ChangedElements,
     values: IndexTensor,
 }
 
@@ -81,8 +81,8 @@ impl Tensor {
         indices: impl Into<IndexTensor>,
         values: &Slice,
     ) -> Result<Change, Error> {
-        let place = ChangedElements::Positions(indices.into().spooled(&Workers::default())?);
-        Ok(Change { tensor: self.clone(), place, values: (&values.spooled()?).into() })
+        let elements = ChangedElements::Positions(indices.into().spooled(&Workers::default())?);
+        Ok(Change { tensor: self.clone(), elements, values: (&values.spooled()?).into() })
     }
 }
 
@@ -119,7 +119,7 @@ impl Editable {
 
     fn of_values(self, values: IndexTensor) -> Change {
         let Editable { tensor, index, lists } = self;
-        Change { tensor, place: ChangedElements::Selected(index, lists), values }
+        Change { tensor, elements: ChangedElements::Selected(index, lists), values }
     }
 }
 
@@ -146,7 +146,7 @@ impl Change {
     }
 
     fn make(&self, copy: Option<Destination>, options: &WriteOptions) -> Result<(), Error> {
-        let Change { tensor: Tensor { file, info, .. }, place, values } = self;
+        let Change { tensor: Tensor { file, info, .. }, elements, values } = self;
         let location = file.input.location();
         let Some(path) = location.path() else {
             return Err(Error::file(location, EditFault::NotAFile));
@@ -159,7 +159,7 @@ impl Change {
         }
         let values = Operand::from(values.clone());
         let mut job = Editing::of(original, tensor)?;
-        match place {
+        match elements {
             ChangedElements::Selected(expr, lists) => {
                 let index = OpenIndex { expr, rules: Rules::default(), lists };
                 let slice = job.slice(0, index)?;

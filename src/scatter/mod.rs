@@ -235,20 +235,20 @@ impl Scatter {
     /// Write the values to their positions in a scratch file.
     fn keep(
         &self,
-        places: &DistributedSlabs,
+        slabs: &DistributedSlabs,
         values: &dyn Source,
         conversion: Conversion,
         workers: &Workers,
         progress: &Progress,
     ) -> Result<Box<dyn Source>, ExecuteError> {
-        let bytes = places.within().end;
+        let bytes = slabs.within().end;
         let (file, reader) = ScratchSink::mapped(bytes).map_err(unspooled)?;
         let (pieces, spooled) = self.pieces(values, workers)?;
         let pieces = pieces.in_panels(Memory::of_process().stages());
         let source = spooled.as_deref().unwrap_or(values);
-        let rows = ScatterSink::new(WriteOrder::Any, places.slab(), places, &file);
-        let slab = places.slab().bytes();
-        let staged = StagedSink::new(&rows, slab, &file, places.stages(), false);
+        let rows = ScatterSink::new(WriteOrder::Any, slabs.slab(), slabs, &file);
+        let slab = slabs.slab().bytes();
+        let staged = StagedSink::new(&rows, slab, &file, slabs.stages(), false);
         let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
         fill_scratch(&[transfer], &staged, workers, progress)?;
         file.verify().map_err(unspooled)?;

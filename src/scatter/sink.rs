@@ -100,9 +100,9 @@ fn write_mapped(shared: &WritableMap, block: &RowBlock, slab: &Runs, bytes: &[u8
     if span_bytes >= PAGE {
         let mut ascending: Vec<(u64, u64)> = there().collect();
         ascending.sort_unstable();
-        let places = ascending.into_iter();
-        let places = places.map(|(at, rows)| block.runs(slab, at, rows).file_bounds());
-        if !shared.populate(places) {
+        let ranges = ascending.into_iter();
+        let ranges = ranges.map(|(at, rows)| block.runs(slab, at, rows).file_bounds());
+        if !shared.populate(ranges) {
             return false;
         }
     }
@@ -115,9 +115,9 @@ fn write_mapped(shared: &WritableMap, block: &RowBlock, slab: &Runs, bytes: &[u8
         }
         let runs = block.runs(slab, offset, rows);
         // the slab may begin before its first element, where its axes run backwards
-        let place = runs.file_bounds();
-        let first = (runs.offset as u64 - place.start) as usize;
-        let Some(cells) = shared.cells(place) else { return false };
+        let range = runs.file_bounds();
+        let first = (runs.offset as u64 - range.start) as usize;
+        let Some(cells) = shared.cells(range) else { return false };
         unpack(&runs.axes, runs.run, now, cells, first);
     }
     true

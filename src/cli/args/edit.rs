@@ -1,4 +1,4 @@
-//! The shared arguments of `assign` and `scatter`: the place of the changed file.
+//! The shared arguments of `assign` and `scatter`: where the changed file is written.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::output::MetadataArgs;
 #[command(next_help_heading = "Write the output")]
 pub(crate) struct EditArgs {
     #[command(flatten)]
-    pub(crate) place: DestinationArgs,
+    pub(crate) destination: DestinationArgs,
     #[command(flatten)]
     pub(crate) metadata: MetadataArgs,
     /// Replace the output if it exists

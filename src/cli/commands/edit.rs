@@ -24,13 +24,13 @@ pub(super) fn open(
     if path == Path::new("-") {
         return Err(Failure::usage("TARGET must be a file, not standard input"));
     }
-    let copy = to.place.output.as_deref().map(output::target);
+    let copy = to.destination.output.as_deref().map(output::target);
     if let (Some(copy), false) = (&copy, to.dry_run) {
         output::refuse_terminal(copy)?;
     }
     let mut options = WriteOptions::default().force(to.force).fsync(to.fsync).workers(workers);
     options.metadata = output::metadata(&to.metadata)?;
-    if to.place.in_place && options.metadata.is_any() {
+    if to.destination.in_place && options.metadata.is_any() {
         let message = "--metadata, --metadata-from and --no-metadata are for a copy, -o FILE: in place \
                        a header stays as it is";
         return Err(Failure::usage(message));

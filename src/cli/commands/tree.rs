@@ -80,28 +80,28 @@ impl<'a> Tree<'a> {
 
     /// Make the nodes of these tensors; names with a common beginning share nodes.
     fn plant(&mut self, numbers: &[usize]) {
-        let mut places: Vec<u32> = (0..).take(numbers.len()).collect();
-        let pieces = |place: u32| self.pieces(numbers[place as usize]);
-        places.sort_by(|&one, &other| pieces(one).cmp(pieces(other)));
+        let mut order: Vec<u32> = (0..).take(numbers.len()).collect();
+        let pieces = |at: u32| self.pieces(numbers[at as usize]);
+        order.sort_by(|&one, &other| pieces(one).cmp(pieces(other)));
         let mut path: Vec<u32> = vec![0];
-        for place in places {
+        for at in order {
             let mut depth = 0;
-            for name in self.pieces(numbers[place as usize]) {
+            for name in self.pieces(numbers[at as usize]) {
                 let known = path.get(depth + 1).copied();
                 if known.is_none_or(|at| self.nodes[at as usize].name != name) {
                     path.truncate(depth + 1);
                     let at = self.nodes.len() as u32;
                     let parent = &mut self.nodes[path[depth] as usize];
                     let before = std::mem::replace(&mut parent.last_child, at);
-                    self.nodes.push(Node { before, ..Node::new(name, place) });
+                    self.nodes.push(Node { before, ..Node::new(name, at) });
                     path.push(at);
                 }
                 depth += 1;
                 let node = &mut self.nodes[path[depth] as usize];
-                node.first = node.first.min(place);
+                node.first = node.first.min(at);
             }
             path.truncate(depth + 1);
-            let number = numbers[place as usize] as u32;
+            let number = numbers[at as usize] as u32;
             self.nodes[path[depth] as usize].tensor = Some(number);
         }
     }
@@ -148,8 +148,8 @@ impl<'a> Tree<'a> {
             children.map(|at| (node(at).first, number(node(at).name), at)).collect();
         let numbered = ordered.iter().filter(|(_, number, _)| number.is_some());
         let first = numbered.map(|(first, ..)| *first).min();
-        for (place, number, _) in &mut ordered {
-            *place = first.filter(|_| number.is_some()).unwrap_or(*place);
+        for (at, number, _) in &mut ordered {
+            *at = first.filter(|_| number.is_some()).unwrap_or(*at);
         }
         ordered.sort_unstable();
         ordered.into_iter().map(|(.., at)| at).collect()

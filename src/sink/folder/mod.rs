@@ -1,7 +1,7 @@
 //! A folder of files as one output: the bytes of each file follow those of the previous one.
 //!
 //! 1. The folder and the names of its files are examined: a name that cannot be replaced is refused before anything is
-//!    written (`place`).
+//!    written (`target`).
 //! 2. Each file is created like a single output (`file`): without a name, allocated in full, with the permissions of
 //!    the file that it replaces. A symbolic link is followed, as for a single file.
 //! 3. `commit` checks that all files are complete before it names the first one.
@@ -43,7 +43,7 @@ pub use tree::{FileTree, FolderTree};
 pub struct FolderSink {
     path: PathBuf,
     files: Files<FileSink>,
-    place: FolderTarget,
+    target: FolderTarget,
     /// The folder that it replaces as a whole.
     replaced: Option<ExistingFolder>,
     /// The names of old files that are removed when the new files are in place.
@@ -61,8 +61,8 @@ impl FolderSink {
         old: &[String],
         options: SinkOptions,
     ) -> SinkResult<Self> {
-        let place = FolderTarget::find(path, options)?;
-        FolderSink::begin(path, files, old, place, options)
+        let target = FolderTarget::find(path, options)?;
+        FolderSink::begin(path, files, old, target, options)
     }
 
     /// Create the sink of a folder that replaces an existing folder as a whole. The existing folder must be empty, or
@@ -73,8 +73,8 @@ impl FolderSink {
         goes: fn(&Path) -> bool,
         options: SinkOptions,
     ) -> SinkResult<Self> {
-        let (place, replaced) = whole_place(path, goes, options)?;
-        let sink = FolderSink::begin(path, files, &[], place, options)?;
+        let (target, replaced) = whole_target(path, goes, options)?;
+        let sink = FolderSink::begin(path, files, &[], target, options)?;
         Ok(FolderSink { replaced, ..sink })
     }
 
@@ -82,16 +82,16 @@ impl FolderSink {
         path: &Path,
         files: &[(&str, u64, Option<u32>)],
         old: &[String],
-        place: FolderTarget,
+        target: FolderTarget,
         options: SinkOptions,
     ) -> SinkResult<Self> {
-        let entries = place.entries(path, files.iter().map(|(name, ..)| *name))?;
-        claim(path, &place, &entries, &mut Targets::default())?;
+        let entries = target.entries(path, files.iter().map(|(name, ..)| *name))?;
+        claim(path, &target, &entries, &mut Targets::default())?;
         let names: HashSet<&str> = files.iter().map(|(name, ..)| *name).collect();
         let mut removed = Vec::new();
         let mut neighbour = None;
         for name in old {
-            if place.has(name).map_err(|error| in_folder(path, name, error))? {
+            if target.has(name).map_err(|error| in_folder(path, name, error))? {
                 neighbour = neighbour.or(Some(name));
                 if !names.contains(&**name) {
                     removed.push(name.clone());
@@ -100,7 +100,7 @@ impl FolderSink {
         }
         let mut all = Files::new(false);
         for (&(_, len, mode), (name, entry)) in files.iter().zip(entries) {
-            let rights = match (&place, neighbour) {
+            let rights = match (&target, neighbour) {
                 (FolderTarget::Existing(folder), Some(old)) if mode.is_none() => {
                     Some(RightsOf::neighbour(&folder.fd, old.as_ref()))
                 }
@@ -110,7 +110,7 @@ impl FolderSink {
             all.push(name.into(), Box::new(FileSink::beside(entry, options, rights)?), len)?;
         }
         let path = path.to_owned();
-        Ok(FolderSink { path, files: all, place, replaced: None, removed, options })
+        Ok(FolderSink { path, files: all, target, replaced: None, removed, options })
     }
 
     /// Make the checks of [`FolderSink::create`] without creating anything. `targets` holds the outputs that
@@ -121,10 +121,10 @@ impl FolderSink {
         options: SinkOptions,
         targets: &mut Targets,
     ) -> SinkResult<()> {
-        let place = FolderTarget::find(path, options)?;
-        let entries = place.entries(path, names)?;
-        place.check_writable()?;
-        claim(path, &place, &entries, targets)
+        let target = FolderTarget::find(path, options)?;
+        let entries = target.entries(path, names)?;
+        target.check_writable()?;
+        claim(path, &target, &entries, targets)
     }
 
     /// Make the checks of [`FolderSink::create_whole`].
@@ -134,14 +134,14 @@ impl FolderSink {
         options: SinkOptions,
         targets: &mut Targets,
     ) -> SinkResult<()> {
-        let (place, _) = whole_place(path, goes, options)?;
-        place.check_writable()?;
-        targets.add(path, Resolved::File(place.at()?.clone()))
+        let (target, _) = whole_target(path, goes, options)?;
+        target.check_writable()?;
+        targets.add(path, Resolved::File(target.at()?.clone()))
     }
 }
 
 /// The target of a folder that is replaced as a whole, and the existing folder.
-fn whole_place(
+fn whole_target(
     path: &Path,
     goes: fn(&Path) -> bool,
     options: SinkOptions,
@@ -150,12 +150,12 @@ fn whole_place(
         FolderTarget::Existing(folder) if !folder.is_empty && !goes(path) => {
             Err(SinkError::OtherFolder)
         }
-        place @ FolderTarget::New(_) => Ok((place, None)),
-        place => {
-            let at = place.at()?.clone();
-            match place {
+        target @ FolderTarget::New(_) => Ok((target, None)),
+        target => {
+            let at = target.at()?.clone();
+            match target {
                 FolderTarget::Existing(folder) => Ok((FolderTarget::New(at), Some(folder))),
-                FolderTarget::New(_) => Ok((place, None)),
+                FolderTarget::New(_) => Ok((target, None)),
             }
         }
     }
@@ -193,8 +193,8 @@ impl Draft for FolderSink {
     }
 
     fn place(self: Box<Self>, _: Replaced) -> SinkResult<PlacedOutputs> {
-        let Self { path, files: Files { files, .. }, place, replaced, removed, options } = *self;
-        let folder = match place {
+        let Self { path, files: Files { files, .. }, target, replaced, removed, options } = *self;
+        let folder = match target {
             FolderTarget::New(at) => return whole::place_new(files, at, replaced, options),
             FolderTarget::Existing(folder) => folder,
         };
@@ -210,11 +210,11 @@ impl Draft for FolderSink {
 
 fn claim(
     path: &Path,
-    place: &FolderTarget,
+    target: &FolderTarget,
     entries: &[(&str, FileAt)],
     targets: &mut Targets,
 ) -> SinkResult<()> {
-    match place {
+    match target {
         FolderTarget::New(at) => targets.add(path, Resolved::File(at.clone())),
         FolderTarget::Existing(_) => entries.iter().try_for_each(|(name, entry)| {
             let added = targets.add(&path.join(name), Resolved::File(entry.clone()));
@@ -390,9 +390,9 @@ impl ExistingFolder {
 /// The entry of a folder that need not exist. An existing folder that is not empty has a mode, as an
 /// existing file has.
 pub(super) fn folder_at(path: &Path) -> SinkResult<FileAt> {
-    let place = FolderTarget::find(path, SinkOptions { force: true, ..SinkOptions::default() })?;
-    let at = place.at()?.clone();
-    let is_full = matches!(place, FolderTarget::Existing(ExistingFolder { is_empty: false, .. }));
+    let target = FolderTarget::find(path, SinkOptions { force: true, ..SinkOptions::default() })?;
+    let at = target.at()?.clone();
+    let is_full = matches!(target, FolderTarget::Existing(ExistingFolder { is_empty: false, .. }));
     Ok(FileAt { old_mode: is_full.then(Mode::empty), ..at })
 }
 

@@ -33,7 +33,7 @@ pub trait FileTree: Send + Sync {
 pub struct FolderTree {
     temp_name: TempName,
     fd: Arc<OwnedFd>,
-    place: FolderTarget,
+    target: FolderTarget,
     /// The mode for the new folder, and the first mark found, if a folder is replaced.
     replaced: Option<(Mode, Option<String>)>,
     options: SinkOptions,
@@ -47,32 +47,32 @@ impl FolderTree {
         options: SinkOptions,
         targets: &mut Targets,
     ) -> SinkResult<()> {
-        let place = find(path, marks, options)?;
-        place.check_writable()?;
-        targets.add(path, Resolved::File(place.at()?.clone()))
+        let target = find(path, marks, options)?;
+        target.check_writable()?;
+        targets.add(path, Resolved::File(target.at()?.clone()))
     }
 
     /// Begin a folder for `path`. An existing folder that is not empty is replaced with `force`, if it has a file
     /// with one of the names `marks`.
     pub fn create(path: &Path, marks: &[&str], options: SinkOptions) -> SinkResult<FolderTree> {
-        let place = find(path, marks, options)?;
+        let target = find(path, marks, options)?;
         let failed = SinkError::os::<std::io::Error>("cannot be created");
-        let at = place.at()?;
-        let mode = if place.is_new() { 0o777 } else { 0o700 };
+        let at = target.at()?;
+        let mode = if target.is_new() { 0o777 } else { 0o700 };
         let made = whole::make(&at.dir, TempKind::Tree, Mode::from_raw_mode(mode));
         let (temp_name, fd) = made.map_err(failed)?;
         let mut replaced = None;
-        if !place.is_new() && RightsOf::replaced(&at.dir, &at.name).give(&fd)?.is_some() {
+        if !target.is_new() && RightsOf::replaced(&at.dir, &at.name).give(&fd)?.is_some() {
             let mode = whole::hide(&fd).map_err(|error| failed(error.into()))?;
-            let mut marks = marks.iter().filter(|mark| place.has(mark).unwrap_or(false));
+            let mut marks = marks.iter().filter(|mark| target.has(mark).unwrap_or(false));
             replaced = Some((mode, marks.next().map(|mark| (*mark).to_owned())));
         }
-        Ok(FolderTree { temp_name, fd, place, replaced, options, folders: Subfolders::default() })
+        Ok(FolderTree { temp_name, fd, target, replaced, options, folders: Subfolders::default() })
     }
 
     /// Give a file the rights of its namesake in the replaced folder, or of a file that all such folders have.
     fn take_rights(&self, file: &File, name: &str) -> SinkResult<()> {
-        let (FolderTarget::Existing(old), Some((_, mark))) = (&self.place, &self.replaced) else {
+        let (FolderTarget::Existing(old), Some((_, mark))) = (&self.target, &self.replaced) else {
             return Ok(());
         };
         let given = RightsOf::replaced(&old.fd, name.as_ref()).give(file)?;
@@ -97,16 +97,16 @@ impl FileTree for FolderTree {
     }
 
     fn place(self: Box<Self>) -> SinkResult<PlacedOutputs> {
-        let FolderTree { temp_name, fd, place, replaced, options, folders } = *self;
-        if let (FolderTarget::Existing(old), Some((mode, _))) = (&place, replaced) {
+        let FolderTree { temp_name, fd, target, replaced, options, folders } = *self;
+        if let (FolderTarget::Existing(old), Some((mode, _))) = (&target, replaced) {
             folders.take_rights(&fd, &old.fd)?;
             fchmod(&fd, mode).map_err(SinkError::os("cannot be given its permissions"))?;
         }
         if options.fsync {
             folders.sync(&fd).map_err(SinkError::os("cannot be brought to the disk"))?;
         }
-        let at = place.at()?.clone();
-        match place {
+        let at = target.at()?.clone();
+        match target {
             FolderTarget::Existing(old) if !old.is_empty => {
                 whole::exchange(temp_name, &old.fd, at, None, options)
             }
@@ -116,14 +116,14 @@ impl FileTree for FolderTree {
 }
 
 fn find(path: &Path, marks: &[&str], options: SinkOptions) -> SinkResult<FolderTarget> {
-    let place = FolderTarget::find(path, options)?;
-    if let FolderTarget::Existing(folder) = &place
+    let target = FolderTarget::find(path, options)?;
+    if let FolderTarget::Existing(folder) = &target
         && !folder.is_empty
         && !folder.names()?.iter().any(|name| marks.iter().any(|mark| **name == **mark))
     {
         return Err(SinkError::OtherFolder);
     }
-    Ok(place)
+    Ok(target)
 }
 
 /// The subfolders that are known to exist, by their relative paths.
