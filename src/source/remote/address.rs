@@ -1,4 +1,4 @@
-//! Remote addresses: how they are recognised in text, and shown.
+//! Remote addresses: parsed from text, and shown without secrets.
 //!
 //! An address may hold secrets: a name and password before the host, and the query of a presigned URL. No
 //! output shows these: [`Display`](fmt::Display) and `Debug` omit them, and [`mask_secrets`] masks them in
@@ -61,7 +61,7 @@ impl Address {
         !self.is_url() && (rest.ends_with('/') || !rest.contains('/'))
     }
 
-    /// The whole address, secrets included: to send, never to show.
+    /// The whole address with its secrets, to be sent and never shown.
     #[cfg(feature = "remote")]
     pub(super) fn secret_text(&self) -> &str {
         &self.text

@@ -1,4 +1,4 @@
-//! Fetching of one range of one version of a file; a file that has another version by now is refused.
+//! Fetches one range of one version of a file. A file that has changed since it was opened is refused.
 //!
 //! Each request carries the ETag that the file had when it was opened (`If-Match`), and each response must have the
 //! same ETag, version, time and length. A weak ETag cannot be requested, so it is only compared. `object_store`
@@ -19,8 +19,7 @@ use super::{RemoteError, RemoteVersion};
 /// The fewest bytes a second that count as a response.
 const SLOWEST: u64 = 4 << 10;
 
-/// The bytes of a response that must have come before it breaks off, for the request to be repeated as often as
-/// needed.
+/// A request is repeated as often as needed, if each response brings at least this many bytes before it breaks off.
 const PROGRESS: u64 = 4 << 10;
 
 impl RemoteVersion {
@@ -146,7 +145,7 @@ fn broken(error: &Error, note: &SharedNote, patience: Duration) -> RemoteError {
     }
 }
 
-/// The error for an error of a store, whose text is not used: it may hold the URL and the body of the response.
+/// The error for an error of a store. Its text is not used, because it may hold the URL and the body of the response.
 pub(super) fn fault(
     error: &Error,
     note: &SharedNote,

@@ -1,7 +1,7 @@
 //! Files behind a network: https, S3, Google Cloud Storage, Azure.
 //!
-//! Only the feature `remote` reads them, through the `object_store` package. Without it there are addresses, and
-//! an error for each. The rest of the program sees a [`Source`](super::Source): it says how long a gap is worth
+//! They are read only with the feature `remote`, through the package `object_store`. Without the feature addresses are
+//! recognised, and opening one is an error. The rest of the program sees a [`Source`](super::Source): it says how long a gap is worth
 //! reading, is told beforehand which ranges will be read, and lends windows of the bytes that have come.
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //!
 //! - Before a piece begins, `execute/feed.rs` asks it and the next pieces for the ranges that they need
 //!   (`Pieces::needs`), merges these ranges, and announces as many as the source has use for.
-//! - *Needed* are the ranges of the selection in the order of the reads; ranges at most 128 KiB apart are joined, and
+//! - The ranges of the selection are *needed*, in the order of the reads. Ranges at most 128 KiB apart are joined, and
 //!   cut at the ends of files and after 2 MiB. `tests/remote/check.py` computes them with NumPy: besides its header, a
 //!   run makes at most 1.1 times as many requests, and reads at most 1.1 times as many bytes. The header takes one
 //!   request of 16 KiB, and a second one for the rest of a longer header.
@@ -19,8 +19,8 @@
 //!   were not announced requests them itself; if it continues to read there, it requests more each time.
 //! - Each request carries the ETag of the first one (`If-Match`), and ETag, version, date and length of each response
 //!   are compared (`fetch.rs`). A weak ETag is only compared.
-//! - Chunks of Zarr are files, whose lengths only their servers know: chunks that are needed soon are requested as
-//!   whole files (`ahead.rs`), within the same limits.
+//! - Chunks of Zarr are files whose lengths only the server knows: chunks that are needed soon are requested as whole files
+//!   (`ahead.rs`), within the same limits.
 //! - `object_store` makes the requests of S3, Google and Azure, and reads all responses. Its HTTP client is ours
 //!   (`wire.rs`): one client for all, which counts, follows redirects of URLs once, sends tokens to one host only,
 //!   notes the status that the store's errors omit, and limits the time without bytes. `object_store` repeats a

@@ -29,7 +29,7 @@ use crate::os::machine_vendor;
 /// The default time that a server may send nothing; `TSLICE_REMOTE_TIMEOUT` changes it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The number of attempts at a request, if its failure may pass: connections, timeouts, responses that break off,
+/// The number of attempts at a request, if a failure may be temporary: connections, timeouts, responses that break off,
 /// statuses 408, 429 and 5xx.
 pub(super) const ATTEMPTS: u32 = 7;
 

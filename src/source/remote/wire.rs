@@ -124,7 +124,7 @@ impl Wire {
         let note: Option<SharedNote> = request.extensions().get().or(self.note.as_ref()).cloned();
         let answer = HttpService::call(&self.client, request).await.map_err(lasting)?;
         if lengths_differ(&answer) {
-            return Err(refused("the server says two lengths of one answer"));
+            return Err(refused("the server states two lengths for one response"));
         }
         if let Some(note) = note {
             let region = answer.headers().get("x-amz-bucket-region");
@@ -234,14 +234,14 @@ fn refused(why: &'static str) -> HttpError {
     HttpError::new(HttpErrorKind::Unknown, Refused(why))
 }
 
-/// Mark an error that is the same each time, such as a bad certificate, so that no store tries again.
+/// Mark an error that would be the same at each attempt, such as a bad certificate, so that no store tries again.
 fn lasting(error: HttpError) -> HttpError {
     let is_lasting = causes(&error).iter().any(|cause| cause.is::<rustls::Error>());
     if is_lasting { HttpError::new(HttpErrorKind::Unknown, error) } else { error }
 }
 
-/// The error for a request without a complete response, with the message of the innermost cause: outer ones name
-/// the URL.
+/// The error for a request without a complete response. It has the message of the innermost cause, because outer causes
+/// name the URL.
 pub(super) fn said(error: &(dyn Error + 'static), patience: Duration) -> RemoteError {
     let causes = causes(error);
     let kind = causes.iter().find_map(|cause| cause.downcast_ref::<HttpError>());
