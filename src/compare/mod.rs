@@ -399,16 +399,16 @@ mod tests {
 
     use super::*;
     use crate::dtype::{Endian, Scalar};
-    use crate::formats::npy::parse_dtype;
+    use crate::formats::npy::dtype_of_descr;
 
     /// A change of any byte is found, also in an element that is compared part by part.
     #[test]
     fn all_bytes_of_an_element_count() {
-        let a = "i1, (2,3)f4, 4S3, U2, (2,)c16, V5, M8[s]";
-        let b = "i1, (2,3)>f4, 4S3, >U2, (2,)>c16, V5, >M8[s]";
-        for large in ["", ", V65536"] {
-            let a = parse_dtype(&format!("{a}{large}")).unwrap();
-            let b = parse_dtype(&format!("{b}{large}")).unwrap();
+        let a = "('a', 'i1'), ('b', '<f4', (2, 3)), ('c', 'S3', 4), ('d', '<U2'), ('e', '<c16', 2), ('f', 'V5'), \
+                 ('g', '<M8[s]')";
+        for large in ["", ", ('h', 'V65536')"] {
+            let [a, b] = [a.to_owned(), a.replace('<', ">")]
+                .map(|fields| dtype_of_descr(&format!("[{fields}{large}]")));
             let size = (a.item_bits() / 8) as usize;
             let bytes: Vec<u8> = (0..size).map(|at| at as u8).collect();
             for (other, is_other) in [(&a, false), (&b, true)] {

@@ -95,7 +95,9 @@ fn write_field(out: &mut String, field: &Field) -> fmt::Result {
     match &field.title {
         None => write_str(out, name),
         Some(title) => {
-            write!(out, "({title}, ")?;
+            out.push('(');
+            write_str(out, title);
+            out.push_str(", ");
             write_str(out, name);
             out.push(')');
         }

@@ -67,7 +67,7 @@ pub struct Field {
     pub name: String,
     /// Whether the header names the field.
     pub is_named: bool,
-    /// The title as a Python literal, where the field has one.
+    /// The title, where the field has one.
     pub title: Option<String>,
     /// The type of one element of the field.
     pub dtype: DType,
@@ -83,12 +83,7 @@ pub struct Field {
 impl Field {
     /// Whether `name` is the name or the title of the field.
     pub(crate) fn has_name(&self, name: &str) -> bool {
-        let is_title = |title: &String| {
-            let mut literal = String::new();
-            write_str(&mut literal, name);
-            *title == literal
-        };
-        self.name == name || self.title.as_ref().is_some_and(is_title)
+        self.name == name || self.title.as_deref() == Some(name)
     }
 
     pub(crate) fn count(&self) -> u64 {

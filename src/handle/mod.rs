@@ -13,6 +13,7 @@ mod index;
 mod memory;
 mod read;
 mod slice;
+mod write;
 
 pub use change::{Change, Editable};
 pub use file::{Tensor, TensorFile, open as open_file};
@@ -21,7 +22,8 @@ pub use index::{ELLIPSIS, IntoIndex, NEW_AXIS, step};
 pub use memory::tensor_of;
 pub use memory::{HeldFault, save, tensor};
 pub use read::{Element, LoadedTensor, ReadChunks, ReadFault};
-pub use slice::{Slice, write_all, write_concatenated, write_merged, write_stacked};
+pub use slice::Slice;
+pub use write::{write_all, write_concatenated, write_merged, write_stacked};
 
 /// The output at a path, with options that its format has.
 fn output_at(path: &Path, options: &WriteOptions) -> Result<Output, Error> {

@@ -15,7 +15,6 @@ use crate::error::Error;
 use crate::execute::{
     Conversion, FillError, NullSink, Pieces, Progress, ReadFrom, Transfer, VisitRange, Workers, run,
 };
-use crate::index::resolve::Selection;
 use crate::input::{Input, StoredMember};
 use crate::job::copy::{Writing, failed_run, scan, written_to_scratch};
 use crate::region::{Region, Take};
@@ -69,7 +68,7 @@ pub fn digests(
 }
 
 fn whole(tensor: &TensorInfo) -> Result<Arc<dyn Region>, Error> {
-    Ok(<dyn Region>::of_selection(tensor, &Selection::whole(&tensor.shape), Order::C)?)
+    Ok(<dyn Region>::whole(tensor, Order::C)?)
 }
 
 /// The size in bytes below which scattered elements stay in the caches of a processor.

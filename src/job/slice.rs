@@ -17,7 +17,7 @@ use crate::error::{Cause, Error};
 use crate::execute::Progress;
 use crate::gather;
 use crate::index::IndexExpr;
-use crate::index::resolve::{ResolveError, Selection};
+use crate::index::resolve::ResolveError;
 use crate::input::{Input, SelectFault, Transform};
 use crate::output::{Output, Prepared, TensorChange};
 use crate::region::{
@@ -230,7 +230,7 @@ fn sliced(
     order: Order,
 ) -> Result<Sliced, Cause> {
     if !is_sliced {
-        let region = <dyn Region>::of_selection(tensor, &Selection::whole(&tensor.shape), order)?;
+        let region = <dyn Region>::whole(tensor, order)?;
         return Ok(Sliced { change: TensorChange::unchanged(tensor.shape.clone()), region });
     }
     let selection = options.index.resolve(tensor)?;

@@ -411,6 +411,10 @@ impl dyn Region {
     }
 
     /// The region of a selection with its axes in their order.
+    pub(crate) fn whole(tensor: &TensorInfo, order: Order) -> Result<Arc<dyn Region>, Cause> {
+        <dyn Region>::of_selection(tensor, &Selection::whole(&tensor.shape), order)
+    }
+
     pub(crate) fn of_selection(
         tensor: &TensorInfo,
         selection: &Selection,

@@ -155,43 +155,6 @@ fn what_follows_an_array_is_said() {
     assert!(said(&odd, &[]).contains("  3 bytes after the array, which are not read\n"));
 }
 
-/// Headers that NumPy refuses, though it is plain what they mean: the command that reads them works.
-#[test]
-fn headers_of_unusual_words_are_told_how_to_read() {
-    let dir = tempfile::tempdir().unwrap();
-    let cases = [
-        ("False", "(np.int64(2), np.int64(3))", "2,3", ""),
-        ("np.True_", "(2, 3)", "2,3", " --input-order F"),
-        ("False", "[2, 3]", "2,3", ""),
-        ("False", "6", "6", ""),
-    ];
-    for (order, shape, lengths, flag) in cases {
-        let entries = format!("{{'descr': '<f8', 'fortran_order': {order}, 'shape': {shape}, }}");
-        fs::write(dir.path().join("a.npy"), npy(&entries)).unwrap();
-        let failed = tslice(&dir, &["a.npy", "-o", "b.npy"]).assert().code(1);
-        let said = String::from_utf8(failed.get_output().stderr.clone()).unwrap();
-        let command = format!("--dtype 'float64' --shape {lengths} --offset 128{flag}");
-        assert!(said.contains("np.load refuses too\n"), "{said}");
-        assert!(
-            said.ends_with(&format!("hint: `tslice a.npy {command} -o OTHER.npy` reads it\n")),
-            "{said}"
-        );
-        let command = command.replace('\'', "");
-        let words = command.split(' ').chain(["-o", "b.npy", "-f"]);
-        let args: Vec<&str> = std::iter::once("a.npy").chain(words).collect();
-        tslice(&dir, &args).assert().success();
-        fs::remove_file(dir.path().join("b.npy")).unwrap();
-    }
-    fs::write(
-        dir.path().join("a.npy"),
-        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (open(1),), }"),
-    )
-    .unwrap();
-    let failed = tslice(&dir, &["a.npy", "-o", "b.npy"]).assert().code(1);
-    let said = String::from_utf8(failed.get_output().stderr.clone()).unwrap();
-    assert!(said.contains("expected a Python literal"), "{said}");
-}
-
 /// A line a file, until one needs more: then each is shown with all its lines, once.
 #[test]
 fn files_are_described_once() {

@@ -5,7 +5,8 @@
 
 What np.load takes must come out as np.save writes it again, and what it refuses must be refused. A
 header in a spelling that `repr` does not write (numbers in other bases, comments, raw and joined
-strings, ...) may be refused as well. Needs Python 3.9, NumPy 2.
+strings, ...) may be refused as well, and so may types that np.save does not write: those with commas
+or counts, and titles that are no strings. Needs Python 3.9, NumPy 2.
 """
 
 import ast
@@ -135,6 +136,24 @@ def repr_of(text):
         return None
 
 
+def is_unwritten(descr):
+    """Whether np.save does not write this type: it has commas or counts, or a title that is no string."""
+    if isinstance(descr, str):
+        return "," in descr or descr.lstrip("<>=|")[:1] in set("(0123456789")
+    if isinstance(descr, tuple):
+        return bool(descr) and is_unwritten(descr[0])
+    fields = [field for field in descr if isinstance(field, (tuple, list)) and len(field) > 1] if isinstance(descr, list) else []
+    is_odd = lambda name: isinstance(name, tuple) and bool(name) and not isinstance(name[0], (str, type(None)))
+    return any(is_odd(field[0]) or is_unwritten(field[1]) for field in fields)
+
+
+def has_unwritten_type(text):
+    try:
+        return is_unwritten(ast.literal_eval(text)["descr"])
+    except (SyntaxError, ValueError, KeyError, TypeError):
+        return False
+
+
 def main():
     options = harness.case_parser(__doc__.split("\n")[0], 1000).parse_args()
     harness.begin(options)
@@ -152,7 +171,7 @@ def main():
             run = harness.tslice(path)
             got = run.stdout if run.returncode == 0 else None
             taken += wanted is not None
-            may_refuse = is_odd and text != repr_of(text)
+            may_refuse = is_odd and text != repr_of(text) or has_unwritten_type(text)
             refused += wanted is not None and got is None
             if (got == wanted or got is None and may_refuse) and (got is not None or run.returncode == 1):
                 passed += 1

@@ -12,11 +12,6 @@ use super::slice::{CastArgs, IndexArgs};
 pub(crate) struct AssignArgs {
     /// The file to change
     pub(crate) target: PathBuf,
-    /// Where to write, as in NumPy: '[1, 2:4, ..., ::-1]'
-    ///
-    /// All elements if omitted; `tslice --help` lists the items.
-    #[arg(value_name = "INDEX", conflicts_with = "begin")]
-    pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) what: ValueArgs,
     /// The tensor to take, in a value file of several

@@ -16,11 +16,6 @@ pub(crate) struct DiffArgs {
     /// The file to compare it with
     #[arg(value_name = "B")]
     pub(crate) second: PathBuf,
-    /// What to compare of both, as in NumPy: '[0, ::-1]'
-    ///
-    /// All elements if omitted; `tslice --help` lists the items.
-    #[arg(value_name = "INDEX", conflicts_with = "begin")]
-    pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) index: IndexArgs,
     #[command(flatten)]

@@ -10,11 +10,6 @@ pub(crate) struct ExplainArgs {
     /// The file that the index is for; with --shape, the index itself
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) input: Option<String>,
-    /// The index, as in NumPy; everything when left out
-    ///
-    /// `tslice --help` lists the items.
-    #[arg(value_name = "INDEX", conflicts_with = "begin")]
-    pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) index: IndexArgs,
     #[command(flatten)]

@@ -137,7 +137,7 @@ pub(crate) fn parted_list(args: &[OsString]) -> Option<PartedList> {
         };
         let is_flag = |arg: &&clap::Arg| match flag.strip_prefix("--") {
             Some(long) => arg.get_long() == Some(long) && arg.get_action().takes_values(),
-            None => flag == "-T" && arg.get_short() == Some('T'),
+            None => value.is_empty() && flag == "-T" && arg.get_short() == Some('T'),
         };
         let arg = command.get_arguments().find(is_flag).filter(|_| !value.starts_with("--"))?;
         let names = arg.get_value_names().unwrap_or_default();

@@ -13,11 +13,6 @@ use super::parsers::{Choice, factor, one_of};
 pub(crate) struct SliceArgs {
     /// The file to read; `-` is standard input, https://... and s3://... are remote files
     pub(crate) input: PathBuf,
-    /// What to select, as in NumPy: '[1, 2:4, None, ..., ::-1]'
-    ///
-    /// All elements if omitted. The items of an index are listed above.
-    #[arg(value_name = "INDEX", conflicts_with = "begin")]
-    pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) index: IndexArgs,
     #[command(flatten)]
@@ -54,8 +49,11 @@ pub(crate) struct SliceArgs {
 impl SliceArgs {
     /// Whether tensors are only converted, copied or renamed.
     pub(crate) fn takes_whole_tensors(&self) -> bool {
-        let SliceArgs { text, index, transpose, .. } = self;
-        text.is_none() && index.strided.begin.is_none() && !index.keepdims && transpose.is_none()
+        let SliceArgs { index, transpose, .. } = self;
+        index.text.is_none()
+            && index.strided.begin.is_none()
+            && !index.keepdims
+            && transpose.is_none()
     }
 }
 
@@ -65,9 +63,14 @@ impl TransposeArgs {
     }
 }
 
-/// An index as StridedSlice's numbers instead of NumPy's text, and flags that apply to both.
+/// An index as NumPy's text or as StridedSlice's numbers, and how to take either.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct IndexArgs {
+    /// What to select, as in NumPy: '[1, 2:4, None, ..., ::-1]'
+    ///
+    /// All elements if omitted; `tslice --help` lists the items.
+    #[arg(value_name = "INDEX", conflicts_with = "begin")]
+    pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) strided: StridedArgs,
     /// Keep the axes that integers index, with length 1

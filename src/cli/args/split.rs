@@ -12,11 +12,6 @@ use super::slice::{CopyArgs, IndexArgs};
 pub(crate) struct SplitArgs {
     /// The file to split; `-` is standard input
     pub(crate) input: PathBuf,
-    /// What to select before it is cut, as in NumPy: '[1, 2:4, ..., ::-1]'
-    ///
-    /// All elements if omitted; `tslice --help` lists the items.
-    #[arg(value_name = "INDEX", conflicts_with = "begin")]
-    pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) cuts: CutsArgs,
     /// Cut tensors into tensors of one output, by their names: 'h.{l}.qkv.weight'

@@ -19,11 +19,6 @@ pub(crate) struct ViewArgs {
     /// The file to look at; `-` is standard input
     #[arg(required_unless_present = "files_from", conflicts_with = "files_from")]
     pub(crate) input: Option<PathBuf>,
-    /// What to print, as in NumPy: '[0, ::-1]'
-    ///
-    /// All elements if omitted; `tslice --help` lists the items.
-    #[arg(value_name = "INDEX", conflicts_with = "begin")]
-    pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) index: IndexArgs,
     #[command(flatten)]

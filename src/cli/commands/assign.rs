@@ -18,7 +18,7 @@ use crate::cli::args::AssignArgs;
 use crate::cli::report::{Exit, Failure};
 
 pub(super) fn run(args: &AssignArgs) -> Result<(), Failure> {
-    let index = Index::parse(args.text.as_deref(), &args.index)?;
+    let index = Index::parse(&args.index)?;
     if let Some(value) = args.what.value.as_deref() {
         index.refuse_stdin("--value", value)?;
     }

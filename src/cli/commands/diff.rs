@@ -33,7 +33,7 @@ struct Found {
 }
 
 fn differences(args: &DiffArgs) -> Result<Found, Failure> {
-    let index = Index::parse(args.text.as_deref(), &args.index)?;
+    let index = Index::parse(&args.index)?;
     index.refuse_stdin("A", &args.first)?;
     let workers = output::workers(args.threads);
     let index = index.open(&args.from, &workers, args.quiet, "B", &args.second)?;

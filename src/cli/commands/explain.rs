@@ -24,7 +24,7 @@ use super::equivalents::{Equivalents, masks};
 use super::index::{self, Index, list};
 use super::input;
 use super::output::{self, network};
-use crate::cli::args::{ExplainArgs, unquoted};
+use crate::cli::args::{ExplainArgs, IndexArgs, unquoted};
 use crate::cli::report::{Align, Failure, Json, counted, print, quote, table};
 
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
@@ -47,7 +47,8 @@ fn indexed_shape(
 ) -> Result<IndexedShape, Failure> {
     if let Some(shape) = shape_alone(args) {
         refuse_files(args)?;
-        let index = Index::parse(args.input.as_deref(), &args.index)?;
+        let index = IndexArgs { text: args.input.clone(), ..args.index.clone() };
+        let index = Index::parse(&index)?;
         let lengths = list("--shape", shape)?.into_iter();
         let shape = lengths.map(input::length("--shape", "an axis"));
         let mut shape = shape.collect::<Result<Vec<u64>, _>>()?;
@@ -59,7 +60,7 @@ fn indexed_shape(
     }
     let path = args.input.as_deref().map(Path::new);
     let path = path.ok_or_else(|| Failure::usage("an input is needed, or --shape"))?;
-    let index = Index::parse(args.text.as_deref(), &args.index)?;
+    let index = Index::parse(&args.index)?;
     let index = index.open(&args.from, workers, false, "INPUT", path)?;
     let options = input::options(&args.from, transform.fields.as_deref(), workers)?;
     let mut input = tslice::formats::open(&input::location(path), &options)?;
@@ -115,9 +116,9 @@ fn shape_alone(args: &ExplainArgs) -> Option<&String> {
 }
 
 fn refuse_files(args: &ExplainArgs) -> Result<(), Failure> {
-    if args.text.is_some() {
+    if args.index.text.is_some() {
         let failure = Failure::usage("with --shape there is no file: give INDEX alone");
-        let words = args.input.iter().chain(&args.text).map(String::as_str);
+        let words = args.input.iter().chain(&args.index.text).map(String::as_str);
         return Err(failure.hint_if(unquoted(words).map(|index| quote(&index))));
     }
     let from = &args.from;

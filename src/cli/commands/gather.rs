@@ -123,8 +123,11 @@ fn run_shuffle(args: &GatherArgs, shuffle: Shuffle) -> Result<(), Failure> {
     };
     super::slice::run(&SliceArgs {
         input: args.params.clone().unwrap_or_else(|| "-".into()),
-        text: Some(text),
-        index: IndexArgs { reshape: args.reshape.clone(), ..IndexArgs::default() },
+        index: IndexArgs {
+            text: Some(text),
+            reshape: args.reshape.clone(),
+            ..IndexArgs::default()
+        },
         field: args.field.clone(),
         transpose: args.transpose.clone(),
         cast: args.cast.clone(),

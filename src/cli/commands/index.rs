@@ -34,8 +34,8 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    pub(crate) fn parse(text: Option<&str>, args: &IndexArgs) -> Result<Index, Failure> {
-        let spanned = match (text, &args.strided.begin) {
+    pub(crate) fn parse(args: &IndexArgs) -> Result<Index, Failure> {
+        let spanned = match (&args.text, &args.strided.begin) {
             (Some(text), _) => parsed(text).map_err(|failure| misplaced(failure, text))?,
             (None, Some(begin)) => {
                 numpy::format(&strided(begin, &args.strided)?.to_expr().map_err(Failure::usage)?)
@@ -43,7 +43,7 @@ impl Index {
             (None, None) => numpy::format(&Default::default()),
         };
         let rules = Rules { keepdims: args.keepdims, outer: args.outer, ..Rules::default() };
-        Index::of_spanned(spanned, rules, text.is_some())
+        Index::of_spanned(spanned, rules, args.text.is_some())
     }
 
     /// Parse the value of a flag; without one, the index is everything.

@@ -18,6 +18,7 @@ mod index;
 mod info;
 mod input;
 mod join;
+mod listing;
 mod man;
 mod merge;
 mod operand;

@@ -12,7 +12,7 @@ use crate::cli::report::Failure;
 
 pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let Some(share) = part::share(&args.to)? else { return Ok(()) };
-    let mut index = Index::parse(args.text.as_deref(), &args.index)?;
+    let mut index = Index::parse(&args.index)?;
     // without -t, the tensors that have one of the dimensions are taken
     index.rules.passes_over = args.from.tensor.is_empty();
     let workers = output::workers(args.to.threads);

@@ -23,7 +23,7 @@ pub(super) fn run(args: &SplitArgs) -> Result<(), Failure> {
         return Err(Failure::usage("--part writes one output, and a split has several")
             .hint("write each part as a slice of the input"));
     }
-    let index = Index::parse(args.text.as_deref(), &args.index)?;
+    let index = Index::parse(&args.index)?;
     let workers = output::workers(to.threads);
     let index = index.open(from, &workers, to.quiet, "INPUT", &args.input)?;
     let parts_to = parts_to(args, &workers)?;

@@ -48,40 +48,36 @@ pub(super) fn note_omissions(all: &[Omission]) {
         _ => None,
     });
     print_some(packed, Some(UNPACK));
-    let notes = all.iter().flat_map(|omission| {
-        let (name, left_out, reworded) = match omission {
-            Omission::Attributes { name, left_out, reworded } => (name, left_out, reworded),
-            Omission::DType { dtype, tensors } => {
-                note_as_bytes(dtype, *tensors);
-                return None.into_iter().chain(None);
-            }
-            Omission::Metadata { keys } => {
-                note_metadata(keys);
-                return None.into_iter().chain(None);
-            }
-            Omission::Packed { .. } => return None.into_iter().chain(None),
+    let mut notes = Vec::new();
+    let attributes = |names: &[String]| {
+        let names_shown = names.iter().take(MOST_NOTES).map(|it| shortened(it));
+        let count = counted(names.len() as u64, "attribute");
+        format!("{count} ({})", Vec::from_iter(names_shown).join(", "))
+    };
+    for omission in all {
+        match omission {
+            Omission::Packed { .. } => {}
+            Omission::DType { dtype, tensors } => note_as_bytes(dtype, *tensors),
+            Omission::Metadata { keys } => note_metadata(keys),
             Omission::Dropped { name, attributes } => {
                 let all = attributes.join(", ");
-                let note =
-                    format!("{}left out, as it does not hold for the new dtype: {all}", of(name));
-                return Some(note).into_iter().chain(None);
+                let why = "left out, as it does not hold for the new dtype";
+                notes.push(format!("{}{why}: {all}", of(name)));
             }
-        };
-        let of = of(name);
-        let attributes = |names: &[String]| {
-            let count = counted(names.len() as u64, "attribute");
-            let names: Vec<String> =
-                names.iter().take(MOST_NOTES).map(|it| shortened(it).to_string()).collect();
-            format!("{count} ({})", names.join(", "))
-        };
-        let left_out = (!left_out.is_empty())
-            .then(|| format!("{of}{} left out, which JSON cannot express", attributes(left_out)));
-        let reworded = (!reworded.is_empty()).then(|| {
-            format!("{of}NaN or infinity is written as a word in {}", attributes(reworded))
-        });
-        left_out.into_iter().chain(reworded)
-    });
-    print_some(notes, None);
+            Omission::Attributes { name, left_out, reworded } => {
+                let of = of(name);
+                if !left_out.is_empty() {
+                    let attributes = attributes(left_out);
+                    notes.push(format!("{of}{attributes} left out, which JSON cannot express"));
+                }
+                if !reworded.is_empty() {
+                    let attributes = attributes(reworded);
+                    notes.push(format!("{of}NaN or infinity is written as a word in {attributes}"));
+                }
+            }
+        }
+    }
+    print_some(notes.into_iter(), None);
 }
 
 fn note_metadata(keys: &[String]) {

@@ -24,7 +24,7 @@ pub(super) fn run(args: &ViewArgs) -> Result<(), Failure> {
     if let Some(fault) = args.fault() {
         return Err(Failure::usage(fault));
     }
-    let index = Index::parse(args.text.as_deref(), &args.index)?;
+    let index = Index::parse(&args.index)?;
     let workers = output::workers(args.threads);
     let files = match (&args.stats.files_from, &args.input) {
         (Some(list), _) => {

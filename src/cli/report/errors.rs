@@ -241,17 +241,6 @@ fn format(error: &Error, flag: &str, failed: impl Fn() -> Failure) -> Option<Fai
             failed().hint(format_args!("`head -c {expected} {name} > NEW` leaves them out")),
         );
     }
-    if let Some(NpyError::Unusual { dtype: Some(dtype), shape, fortran, start, .. }) =
-        cause.downcast_ref()
-        && path.extension().is_none_or(|extension| extension != "npz")
-    {
-        let shape = quoted(shape);
-        let order = if *fortran { " --input-order F" } else { "" };
-        return Some(failed().hint(format_args!(
-            "`tslice {name} --dtype '{dtype}' --shape {shape} --offset {start}{order} -o OTHER.npy` \
-             reads it"
-        )));
-    }
     if let Some(ShardsError::Several { tensor, second, .. }) = cause.downcast_ref()
         && tensor.is_empty()
     {

@@ -1,6 +1,6 @@
-//! Python literals, of which `.npy` headers consist: read strictly, written as by `repr`.
+//! Python literals, of which `.npy` headers consist, read strictly.
 //!
-//! Dictionaries, lists, tuples, strings, bytes, decimal integers, `True`, `False` and `None` are
+//! Dictionaries, lists, tuples, strings, decimal integers, `True`, `False` and `None` are
 //! read as `repr` writes them, of Python 2 and 3, with any white space between them; other
 //! spellings, which no program writes into a header, are errors. Depth and number of values are
 //! limited, and the time is linear in the text.
@@ -8,10 +8,6 @@
 //! ```text
 //! {'descr': '<f4', 'fortran_order': False, 'shape': (3,), }
 //! ```
-
-use std::fmt::Write;
-
-use crate::dtype::{CodePoints, write_str};
 
 /// The deepest nesting of brackets, which is also the limit of Python's own tokenizer.
 const MAX_DEPTH: usize = 200;
@@ -22,7 +18,6 @@ const MAX_VALUES: usize = 1_000_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PyLiteral {
     Str(String),
-    Bytes(Vec<u8>),
     Int(i128),
     Bool(bool),
     None,
@@ -90,7 +85,7 @@ impl<'a> LiteralParser<'a> {
             Some(b'{') => self.nested(Self::dict),
             Some(b'[') => self.nested(|parser| Ok(PyLiteral::List(parser.items(b']')?.0))),
             Some(b'(') => self.nested(Self::tuple),
-            Some(b'\'' | b'"') => Ok(PyLiteral::Str(self.string(false)?)),
+            Some(b'\'' | b'"') => Ok(PyLiteral::Str(self.string()?)),
             Some(b'-' | b'0'..=b'9') => self.integer(),
             Some(_) => self.word(),
             None => Err(self.error("unexpected end")),
@@ -156,16 +151,9 @@ impl<'a> LiteralParser<'a> {
             "True" => PyLiteral::Bool(true),
             "False" => PyLiteral::Bool(false),
             "None" => PyLiteral::None,
-            prefix @ ("u" | "b") if rest[end..].starts_with(['\'', '"']) => {
-                let is_bytes = prefix == "b";
+            "u" if rest[end..].starts_with(['\'', '"']) => {
                 self.at += end;
-                let text = self.string(is_bytes)?;
-                let latin1 = || text.chars().filter_map(|char| u8::try_from(char).ok()).collect();
-                return Ok(if is_bytes {
-                    PyLiteral::Bytes(latin1())
-                } else {
-                    PyLiteral::Str(text)
-                });
+                return Ok(PyLiteral::Str(self.string()?));
             }
             _ => return Err(self.error("expected a Python literal")),
         };
@@ -191,9 +179,8 @@ impl<'a> LiteralParser<'a> {
         Ok(PyLiteral::Int(value))
     }
 
-    /// Parse a string from its opening quote; each byte of a bytes literal becomes the character of
-    /// its number.
-    fn string(&mut self, is_bytes: bool) -> Result<String, LiteralError> {
+    /// Parse a string from its opening quote.
+    fn string(&mut self) -> Result<String, LiteralError> {
         let quote = self.rest().chars().next();
         self.at += 1;
         let mut value = String::new();
@@ -202,10 +189,7 @@ impl<'a> LiteralParser<'a> {
             let char = match rest.next() {
                 None => return Err(self.error("an unfinished string")),
                 Some('\n' | '\r') => return Err(self.error("a line end in a string")),
-                Some('\\') => self.escape(is_bytes)?,
-                Some(char) if is_bytes && !char.is_ascii() => {
-                    return Err(self.error("bytes must be ASCII"));
-                }
+                Some('\\') => self.escape()?,
                 Some(char) => {
                     self.at += char.len_utf8();
                     if Some(char) == quote {
@@ -219,7 +203,7 @@ impl<'a> LiteralParser<'a> {
     }
 
     /// The character for a backslash and the text after it.
-    fn escape(&mut self, is_bytes: bool) -> Result<char, LiteralError> {
+    fn escape(&mut self) -> Result<char, LiteralError> {
         let mut after = self.rest()[1..].chars();
         let (char, digits) = match after.next() {
             Some(char @ ('\\' | '\'' | '"')) => (Some(char), 0),
@@ -227,8 +211,8 @@ impl<'a> LiteralParser<'a> {
             Some('r') => (Some('\r'), 0),
             Some('t') => (Some('\t'), 0),
             Some('x') => (None, 2),
-            Some('u') if !is_bytes => (None, 4),
-            Some('U') if !is_bytes => (None, 8),
+            Some('u') => (None, 4),
+            Some('U') => (None, 8),
             _ => return Err(self.error("an unknown escape in a string")),
         };
         let hex =
@@ -240,55 +224,10 @@ impl<'a> LiteralParser<'a> {
     }
 }
 
-/// Append a value as Python's `repr` spells it.
-pub(super) fn write(out: &mut String, value: &PyLiteral) {
-    match value {
-        PyLiteral::Str(text) => write_str(out, text),
-        PyLiteral::Bytes(bytes) => write_bytes(out, bytes),
-        // Writing to a String cannot fail.
-        PyLiteral::Int(value) => drop(write!(out, "{value}")),
-        PyLiteral::Bool(true) => out.push_str("True"),
-        PyLiteral::Bool(false) => out.push_str("False"),
-        PyLiteral::None => out.push_str("None"),
-        PyLiteral::Tuple(items) => {
-            write_items(out, ['(', ')'], items);
-            if items.len() == 1 {
-                out.insert(out.len() - 1, ',');
-            }
-        }
-        PyLiteral::List(items) => write_items(out, ['[', ']'], items),
-        PyLiteral::Dict(entries) => {
-            out.push('{');
-            for (at, (key, value)) in entries.iter().enumerate() {
-                out.push_str(if at > 0 { ", " } else { "" });
-                write(out, key);
-                out.push_str(": ");
-                write(out, value);
-            }
-            out.push('}');
-        }
-    }
-}
-
-fn write_items(out: &mut String, brackets: [char; 2], items: &[PyLiteral]) {
-    out.push(brackets[0]);
-    for (at, item) in items.iter().enumerate() {
-        out.push_str(if at > 0 { ", " } else { "" });
-        write(out, item);
-    }
-    out.push(brackets[1]);
-}
-
-fn write_bytes(out: &mut String, bytes: &[u8]) {
-    let points = CodePoints::new(bytes.contains(&b'\''), bytes.contains(&b'"'));
-    out.extend(['b', points.quote()]);
-    bytes.iter().for_each(|&byte| points.write_byte(out, byte));
-    out.push(points.quote());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dtype::write_str;
     use proptest::prelude::*;
 
     fn int(value: i128) -> PyLiteral {

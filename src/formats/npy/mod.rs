@@ -85,49 +85,6 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, Cause> {
 }
 
 fn parse(text: &str, python2: bool, start: u64) -> Result<TensorInfo, NpyError> {
-    let found = parse_entries(text, python2, start, false);
-    let what = match found {
-        Err(NpyError::PyLiteral(_)) => "it is written with NumPy's own numbers, as np.int64(2)",
-        Err(NpyError::Shape) => "'shape' is not a tuple of integers",
-        _ => return found,
-    };
-    let Ok(meant) = parse_entries(&without_numpy(text), python2, start, true) else { return found };
-    let shape: Vec<String> = meant.shape.iter().map(u64::to_string).collect();
-    Err(NpyError::Unusual {
-        what,
-        dtype: matches!(meant.dtype, DType::Scalar(..)).then(|| meant.dtype.to_string()),
-        shape: shape.join(","),
-        fortran: meant.order() == Order::F,
-        start,
-    })
-}
-
-/// Replace `np.int64(2)` by `2`, and `np.True_` by `True`.
-fn without_numpy(text: &str) -> String {
-    let text = text.replace("numpy.", "np.");
-    let mut parts = text.split("np.");
-    let mut plain = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let (name, after) = part.split_at(part.find(|c| !is_name(c)).unwrap_or(part.len()));
-        let call = after.strip_prefix('(').and_then(|inside| inside.split_once(')'));
-        match (name, call) {
-            (_, Some((inside, after))) => plain.extend([inside, after]),
-            ("True_", None) => plain.extend(["True", after]),
-            ("False_", None) => plain.extend(["False", after]),
-            _ => plain.extend(["np.", part]),
-        }
-    }
-    plain
-}
-
-/// Parse the entries of a header; with `is_lenient`, a shape may be a list or a single integer.
-fn parse_entries(
-    text: &str,
-    python2: bool,
-    start: u64,
-    is_lenient: bool,
-) -> Result<TensorInfo, NpyError> {
     let PyLiteral::Dict(entries) = literal::parse(text, python2)? else {
         return Err(NpyError::Keys);
     };
@@ -160,7 +117,7 @@ fn parse_entries(
         PyLiteral::Bool(false) => Order::C,
         _ => return Err(NpyError::FortranOrder),
     };
-    let shape = parse_shape(shape, is_lenient)?;
+    let shape = parse_shape(shape)?;
     if data_bytes(&shape, dtype.item_bits()).is_none() {
         let shape = AsTuple(&shape).to_string();
         return Err(NpyError::TooLarge { shape, itemsize: dtype.item_bits() / 8 });
@@ -168,13 +125,8 @@ fn parse_entries(
     Ok(TensorInfo::new(dtype, shape, order, start))
 }
 
-fn parse_shape(shape: &PyLiteral, is_lenient: bool) -> Result<Vec<u64>, NpyError> {
-    let lengths = match shape {
-        PyLiteral::Tuple(lengths) => lengths.as_slice(),
-        PyLiteral::List(lengths) if is_lenient => lengths.as_slice(),
-        PyLiteral::Int(_) if is_lenient => std::slice::from_ref(shape),
-        _ => return Err(NpyError::Shape),
-    };
+fn parse_shape(shape: &PyLiteral) -> Result<Vec<u64>, NpyError> {
+    let PyLiteral::Tuple(lengths) = shape else { return Err(NpyError::Shape) };
     if lengths.len() > MAX_NDIM {
         return Err(NpyError::TooManyAxes(lengths.len()));
     }
@@ -268,7 +220,8 @@ fn orders_differ(shape: &[u64]) -> bool {
 }
 
 /// Parse a name or type string that NumPy with the `ml_dtypes` package knows (`float32`, `>i2`,
-/// `U5`, `bfloat16`, `float8_e4m3fn`), little-endian unless it says otherwise.
+/// `U5`, `bfloat16`, `float8_e4m3fn`), little-endian unless it says otherwise; several parted by commas are the
+/// fields `f0`, `f1`, .. of a structure.
 ///
 /// # Errors
 /// [`DescrError`] where the text is neither, or means Python objects.
@@ -276,8 +229,22 @@ pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
     let lacking = |scalar: &Scalar| scalar.type_string().is_none() && scalar.name() == text;
     match Scalar::ALL.into_iter().find(lacking) {
         Some(scalar) => Ok(DType::Scalar(scalar, Endian::Little)),
+        None if text.contains(',') => {
+            let field = |(number, text): (usize, &str)| {
+                let both = [format!("f{number}"), text.trim().to_owned()];
+                PyLiteral::Tuple(both.map(PyLiteral::Str).into())
+            };
+            let types = text.strip_suffix(',').unwrap_or(text).split(',');
+            descr::parse(&PyLiteral::List(types.enumerate().map(field).collect()))
+        }
         None => descr::parse(&PyLiteral::Str(text.to_owned())),
     }
+}
+
+/// The dtype of the text of a `descr` entry.
+#[cfg(test)]
+pub(crate) fn dtype_of_descr(text: &str) -> DType {
+    descr::parse(&literal::parse(text, false).unwrap()).unwrap()
 }
 
 /// The dtype of a `descr` entry.
@@ -318,8 +285,6 @@ pub enum NpyError {
     FortranOrder,
     #[error("'shape' is not a tuple of integers")]
     Shape,
-    #[error("{what}, which np.load refuses too")]
-    Unusual { what: &'static str, dtype: Option<String>, shape: String, fortran: bool, start: u64 },
     #[error("axis {axis} has a length of {len}; 0 to 9223372036854775807 are possible")]
     AxisLength { axis: usize, len: i128 },
     #[error("{0} axes, at most {MAX_NDIM} are possible")]
@@ -440,10 +405,7 @@ mod tests {
             message("'<f4'", "(3, -1)"),
             "npy header: axis 1 has a length of -1; 0 to 9223372036854775807 are possible"
         );
-        assert_eq!(
-            message("'<f4'", "[3]"),
-            "npy header: 'shape' is not a tuple of integers, which np.load refuses too"
-        );
+        assert_eq!(message("'<f4'", "[3]"), "npy header: 'shape' is not a tuple of integers");
         assert_eq!(message("'<f4'", "(True,)"), "npy header: 'shape' is not a tuple of integers");
         assert_eq!(
             message("'<f4'", "(4294967296, 4294967296)"),

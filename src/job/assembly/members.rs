@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::dtype::DType;
 use crate::error::Cause;
 use crate::job::join::JoinFault;
 use crate::output::LayoutFault;
@@ -174,15 +175,22 @@ impl JoinedTensor {
         Ok(())
     }
 
-    /// The first of `count` members whose rows are not whole bytes, where elements are smaller than
-    /// a byte.
-    pub(crate) fn cut_byte(&self, count: usize, item_bits: u64, order: Order) -> Option<usize> {
+    /// The first of `count` members whose rows are not whole bytes, as rows of elements smaller than a byte may be, and
+    /// the fault.
+    pub(crate) fn cut_byte(
+        &self,
+        count: usize,
+        dtype: &DType,
+        order: Order,
+    ) -> Option<(usize, JoinFault)> {
+        let item_bits = dtype.item_bits();
         let (_, inner) = self.rows_and_inner(order);
         let cuts = |number: &usize| {
             let bits = u128::from(self.len(*number)) * u128::from(inner) * u128::from(item_bits);
             bits % 8 != 0
         };
-        (0..count).find(cuts)
+        let number = (0..count).find(cuts)?;
+        Some((number, JoinFault::CutsByte { number, item_bits, names: None }))
     }
 
     /// The positions of a member along the joined axis.

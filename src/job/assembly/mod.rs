@@ -25,7 +25,7 @@ use std::fmt::Write;
 use std::slice;
 use std::sync::Arc;
 
-use crate::error::Error;
+use crate::error::{Cause, Error};
 use crate::execute::Progress;
 use crate::input::{Input, Location};
 use crate::job::align::{MIN_BYTES, UnchangedRange};
@@ -38,6 +38,7 @@ use crate::output::Prepared;
 use crate::region::{GatheredList, Region, Take};
 use crate::shape::Order;
 use crate::sink::{Destination, Fingerprint};
+use crate::tensor::TensorInfo;
 
 mod batch;
 pub(super) mod members;
@@ -109,6 +110,14 @@ pub(super) struct MemberRegion {
     pub(super) shard: usize,
     pub(super) region: Arc<dyn Region>,
     pub(super) step: Step,
+}
+
+impl MemberRegion {
+    /// All elements of a tensor, as they are.
+    pub(super) fn whole(tensor: &TensorInfo, order: Order) -> Result<MemberRegion, Cause> {
+        let region = <dyn Region>::whole(tensor, order)?;
+        Ok(MemberRegion { shard: tensor.shard(), region, step: Step::AsFirst(1) })
+    }
 }
 
 /// A member of which something is wanted.

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::Assembly;
 use crate::error::Error;
 use crate::execute::{Conversion, Progress, Workers};
-use crate::index::resolve::Selection;
 use crate::input::Input;
 use crate::job::compare::Counterpart;
 use crate::job::copy::scan;
@@ -142,9 +141,8 @@ impl Assembly<'_> {
             let fault = JoinFault::Shape { number, shape, first, axis: None, names: None };
             return Err(failed(fault));
         }
-        let everything = Selection::whole(&ours.shape);
         let region = |input: &Input, tensor: &TensorInfo| {
-            let region = <dyn Region>::of_selection(tensor, &everything, ours.order());
+            let region = <dyn Region>::whole(tensor, ours.order());
             region.map_err(|cause| input.failed_tensor(tensor, true, cause))
         };
         let theirs = Take::new(theirs.shard(), region(input, theirs)?, Conversion::None, 0);

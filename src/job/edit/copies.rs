@@ -7,7 +7,6 @@ use std::sync::Arc;
 use crate::error::{Error, FileName};
 use crate::execute::Progress;
 use crate::formats::raw;
-use crate::index::resolve::Selection;
 use crate::input::Input;
 use crate::job::copy::Writing;
 use crate::job::inputs::source_of;
@@ -69,8 +68,7 @@ impl CopiedFolder {
         let mut prepared = prepare_unchanged(input, output, false)?;
         let whole = |number: usize, to: &OutputTensor, at: u64| {
             let tensor = input.contents.tensors.at(number);
-            let whole = Selection::whole(&tensor.shape);
-            let region = <dyn Region>::of_selection(&tensor, &whole, Order::C)?;
+            let region = <dyn Region>::whole(&tensor, Order::C)?;
             Ok(Take::new(to.shard, region, to.conversion, at))
         };
         let offsets = prepared.tensor_offsets().enumerate();

@@ -18,7 +18,7 @@ use crate::job::select::{
     Axes, Casts, Choice, Select, UnusedCast, choices, leave_out_lacking, select, with_dimensions,
 };
 use crate::output::{Output, Prepared, TensorChange};
-use crate::region::{GatheredList, IndexedShape, OpenIndex, Region};
+use crate::region::{GatheredList, IndexedShape, OpenIndex};
 use crate::shape::{AskedAxis, Order};
 use crate::sink::Fingerprint;
 use crate::tensor::{TensorInfo, Tensors, shortened};
@@ -234,11 +234,9 @@ impl<'a> Joined<'a> {
         })?;
         let prepared = preparation.finish(&first.contents.metadata)?;
         for (number, join) in self.joins() {
-            let bits = self.recipe.first.at(number).dtype.item_bits();
+            let dtype = self.recipe.first.at(number).dtype;
             let count = self.inputs.locations.len();
-            let cut = join.cut_byte(count, bits, output.options.order);
-            if let Some(number) = cut.filter(|_| !bits.is_multiple_of(8)) {
-                let fault = JoinFault::CutsByte { number, item_bits: bits, names: None };
+            if let Some((number, fault)) = join.cut_byte(count, &dtype, output.options.order) {
                 return Err(Error::file(&self.inputs.locations[number], fault));
             }
         }
@@ -296,11 +294,8 @@ impl Recipe for JoinRecipe<'_> {
         let changed = || Error::file(&input.location, JoinFault::Changed);
         let tensor = &input.contents.tensors.get(member.in_input).ok_or_else(changed)?;
         let failed = |cause| input.failed_tensor(tensor, member.join.is_none(), cause);
-        let shard = tensor.shard();
         let Some(join) = member.join else {
-            let selection = Selection::whole(&tensor.shape);
-            let region = <dyn Region>::of_selection(tensor, &selection, order).map_err(failed)?;
-            return Ok(MemberRegion { shard, region, step: Step::AsFirst(1) });
+            return MemberRegion::whole(tensor, order).map_err(failed);
         };
         let theirs = &self.first.at(member.first as usize);
         let is_other = self.chooses_by_name() && tensor.name != theirs.name;
@@ -309,7 +304,8 @@ impl Recipe for JoinRecipe<'_> {
             return Err(changed());
         }
         let region = self.options.index.region(tensor, &chosen.selection, order);
-        Ok(MemberRegion { shard, region: region.map_err(failed)?, step: chosen.step })
+        let region = region.map_err(failed)?;
+        Ok(MemberRegion { shard: tensor.shard(), region, step: chosen.step })
     }
 
     fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {

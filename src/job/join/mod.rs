@@ -205,9 +205,9 @@ pub(crate) fn join_slices(
         join.push(join.fit(number, &slice.change.shape).map_err(|fault| failed(fault.into()))?)?;
         steps.push(step(number, slice, first).map_err(failed)?);
     }
-    let item_bits = first.tensor.dtype.item_bits();
-    if let Some(number) = join.cut_byte(slices.len(), item_bits, output.options.order) {
-        return Err(JoinFault::CutsByte { number, item_bits, names: None }.into());
+    let order = output.options.order;
+    if let Some((_, fault)) = join.cut_byte(slices.len(), &first.tensor.dtype, order) {
+        return Err(fault.into());
     }
     let TensorChange { cast, axes, .. } = first.change.clone();
     let change = TensorChange { shape: join.result(), cast, axes: join.axes(axes) };

@@ -163,7 +163,6 @@ impl<'a> Union<'a> {
         let number = members[0] as usize;
         let failed = |cause: Cause| self.failed(number, cause);
         let first = self.tensor(number)?;
-        let item_bits = first.dtype.item_bits();
         for (member, &number) in members.iter().enumerate().skip(1) {
             let tensor = self.tensor(number as usize)?;
             let fits = check_meaning(member, &tensor, &first).map_err(Cause::from);
@@ -171,9 +170,8 @@ impl<'a> Union<'a> {
                 fits.and_then(|()| self.options.casts.step(member, &tensor.dtype, &first.dtype));
             step.map_err(|cause| self.misfit(members[0], number as usize, cause))?;
         }
-        if let Some(member) = join.cut_byte(members.len(), item_bits, output.options.order) {
-            let number = member;
-            let fault = JoinFault::CutsByte { number, item_bits, names: None };
+        let cut = join.cut_byte(members.len(), &first.dtype, output.options.order);
+        if let Some((member, fault)) = cut {
             return Err(self.misfit(members[0], members[member] as usize, fault.into()));
         }
         let cast = self.options.casts.of(&first.dtype).map_err(|error| failed(error.into()))?;

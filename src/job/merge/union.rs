@@ -10,19 +10,17 @@ use super::MergeFault;
 use super::groups::GroupOptions;
 use crate::error::{Cause, Error, FileName};
 use crate::execute::Workers;
-use crate::index::resolve::Selection;
 use crate::input::{
     Grouping, Input, Location, Metadata, OpenOptions, SelectFault, Transform, TypedMetadata,
     UseOfIndex, find,
 };
 use crate::job::assembly::members::Members;
-use crate::job::assembly::step::Step;
 use crate::job::assembly::{Assembly, Member, MemberRegion, Recipe};
 use crate::job::inputs::Inputs;
 use crate::job::join::JoinFault;
 use crate::job::select::check_holds;
 use crate::output::{Output, Prepared, TensorChange};
-use crate::region::{GatheredList, IndexedShape, Region};
+use crate::region::{GatheredList, IndexedShape};
 use crate::shape::{AskedAxis, Order};
 use crate::sink::Fingerprint;
 use crate::tensor::{TensorInfo, Tensors};
@@ -530,17 +528,14 @@ impl Recipe for MergeRecipe<'_> {
         if group.is_none() || member.join.is_some() {
             tensor = transform.of(&tensor).map_err(failed)?;
         }
-        let shard = tensor.shard();
         let Some(group) = group.as_ref().filter(|_| member.join.is_some()) else {
-            let whole = Selection::whole(&tensor.shape);
-            let region = <dyn Region>::of_selection(&tensor, &whole, order).map_err(failed)?;
-            return Ok(MemberRegion { shard, region, step: Step::AsFirst(1) });
+            return MemberRegion::whole(&tensor, order).map_err(failed);
         };
         let selection = group.index.resolve(&tensor).map_err(failed)?;
         let region = group.index.region(&tensor, &selection, order).map_err(failed)?;
         let first = transform.of(&self.tensors.at(member.first as usize)).map_err(failed)?;
         let step = casts.step(1, &tensor.dtype, &first.dtype).map_err(failed)?;
-        Ok(MemberRegion { shard, region, step })
+        Ok(MemberRegion { shard: tensor.shard(), region, step })
     }
 
     fn identify(&self, work: &mut Fingerprint) -> Result<(), Error> {

@@ -9,7 +9,8 @@
 //! The text is read once, from beginning to end, and stored as 64-bit integers: in memory where
 //! there are few, in a scratch file where there are many.
 
-use super::{MARK, TXT, TextParser, keep};
+use super::TXT;
+use super::pieces::{MARK, TextParser, keep};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, faults};
 use crate::formats::LOOK_LEN;

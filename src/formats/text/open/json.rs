@@ -4,7 +4,8 @@
 //! signed or unsigned; from the first other number on, all are stored as doubles. The dtype of the
 //! first ones is known at the end, when they are converted ([`Recoder`]).
 
-use super::{MAX_CELL, TextParser, TextPosition, is_wide};
+use super::pieces::TextParser;
+use super::{MAX_CELL, TextPosition, is_wide};
 use crate::dtype::{DType, Endian, NumberKind, Scalar};
 use crate::element::CellReader;
 use crate::formats::text::TextFault;

@@ -12,7 +12,8 @@ use std::mem;
 use std::sync::Arc;
 
 use super::columns::ChosenColumns;
-use super::{CellRemedy, MAX_CELL, MAX_NAMES, TextParser, TextPosition, is_wide};
+use super::pieces::TextParser;
+use super::{CellRemedy, MAX_CELL, MAX_NAMES, TextPosition, is_wide};
 use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::element::{CellReader, ElementError, trimmed};
 use crate::formats::text::TextFault;

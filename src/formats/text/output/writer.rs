@@ -450,7 +450,9 @@ mod tests {
 
     #[test]
     fn elements_may_arrive_in_any_portions() {
-        let dtype = crate::formats::npy::parse_dtype("2S5, >U3, (2,1)f4, M8[D], S0, S4").unwrap();
+        let dtype = crate::formats::npy::dtype_of_descr(
+            "[('a', 'S5', 2), ('b', '>U3'), ('c', '<f4', (2, 1)), ('d', '<M8[D]'), ('e', 'S0'), ('f', 'S4')]",
+        );
         assert_eq!(stored_dtype(&dtype).as_ref(), Some(&dtype));
         let mut bytes = Vec::new();
         for text in ["a\0,é", "", "\u{1f600}", "\"b\" "] {
