@@ -531,7 +531,7 @@ def family_case(case):
         file["x"] = np.arange(case.rng.choice([2000, 5000]))
     for line in [["info", "fam00.h5"], ["fam00.h5", "-o", "o.npy"]]:
         status, _, err = case.run(line)
-        if status != 1 or "one file of a family; h5repart joins" not in err:
+        if status != 1 or "one file of a family: h5repart joins" not in err:
             raise Failure(f"status {status}, {err!r}")
 
 
