@@ -14,6 +14,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use ahead::ReadAhead;
+
 use crate::chunked::Decoding;
 use crate::error::Error;
 use crate::execute::{
@@ -27,6 +29,7 @@ use crate::source::Source;
 use crate::source::remote::GAP;
 use crate::view::View;
 
+mod ahead;
 mod computed;
 mod indices;
 mod listed;
@@ -230,6 +233,7 @@ pub struct RegionReader<'a> {
     location: Location,
     source: Arc<dyn Source>,
     bytes: RegionBytes<'a>,
+    ahead: Option<ReadAhead>,
 }
 
 enum RegionBytes<'a> {
@@ -263,7 +267,7 @@ impl<'a> RegionReader<'a> {
             None => return RegionReader::new(input, region),
         };
         let source = input.spool()?;
-        Ok(RegionReader { location: input.location().clone(), source, bytes })
+        Ok(RegionReader { location: input.location().clone(), source, bytes, ahead: None })
     }
 
     /// Prepare to read a region of the input at a location, with the bytes of `source`, in the
@@ -277,12 +281,18 @@ impl<'a> RegionReader<'a> {
         progress: &Progress,
     ) -> Result<RegionReader<'a>, Error> {
         let (Some(leads), Some(follows)) = (leads.chunked(), region.chunked()) else {
-            return RegionReader::of(location, source, region);
+            let mut reader = RegionReader::of(location, source, region)?;
+            if leads.chunked().is_some()
+                && let RegionBytes::Runs(runs) = &reader.bytes
+            {
+                reader.ahead = ReadAhead::new(reader.source.as_ref(), runs);
+            }
+            return Ok(reader);
         };
         let location = location.clone();
         if let Some((chunked, view)) = follows.parts().filter(|_| leads.is_like(follows)) {
             let bytes = RegionBytes::Chunks(Box::new(Decoding::in_order(chunked, view, 1)));
-            return Ok(RegionReader { location, source, bytes });
+            return Ok(RegionReader { location, source, bytes, ahead: None });
         }
         let (conversion, unit, to) = (Conversion::None, 1, ReadFor::Position(0));
         let by = ReadBy { source: source.as_ref(), conversion, unit, to, workers, progress };
@@ -290,9 +300,10 @@ impl<'a> RegionReader<'a> {
             let of = copied.as_deref().unwrap_or(source.as_ref());
             spool_pieces(&[(of, pieces.as_ref())], workers, progress)
         });
-        let source = Arc::from(spooled.map_err(|error| region.failed(error))?);
-        let bytes = RegionBytes::Runs(Runs::contiguous(0, region.bytes()));
-        Ok(RegionReader { location, source, bytes })
+        let source: Arc<dyn Source> = Arc::from(spooled.map_err(|error| region.failed(error))?);
+        let runs = Runs::contiguous(0, region.bytes());
+        let ahead = ReadAhead::new(source.as_ref(), &runs);
+        Ok(RegionReader { location, source, bytes: RegionBytes::Runs(runs), ahead })
     }
 
     /// Prepare to read a region of the input at a location, with the bytes of `source`.
@@ -323,7 +334,7 @@ impl<'a> RegionReader<'a> {
                 }
             }
         };
-        Ok(RegionReader { location: location.clone(), source, bytes })
+        Ok(RegionReader { location: location.clone(), source, bytes, ahead: None })
     }
 
     /// Fill `out` with the bytes from position `start` of the region on; `scratch` is a buffer for
@@ -334,6 +345,10 @@ impl<'a> RegionReader<'a> {
         let outcome = match &self.bytes {
             RegionBytes::Runs(runs) => {
                 let range = start..start + out.len() as u64;
+                if let Some(ahead) = &self.ahead {
+                    let first = runs.offset as u64;
+                    ahead.expect(first + range.start..first + range.end, source);
+                }
                 read_range(runs, range, from, out).map_err(FillError::from)
             }
             RegionBytes::Chunks(chunks) => chunks.read(start, source, out).map_err(FillError::from),
