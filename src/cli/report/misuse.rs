@@ -136,7 +136,8 @@ fn with_hint(failure: Failure, error: &clap::Error, line: &[OsString]) -> Failur
 fn flag_meant(typed: &str, flags: &str, line: &[OsString]) -> Option<String> {
     let definition = command();
     let has = |command: &clap::Command, flag: &str| {
-        command.get_arguments().any(|arg| arg.get_long() == flag.strip_prefix("--"))
+        let is_it = |arg: &clap::Arg| arg.get_long() == flag.strip_prefix("--");
+        command.get_arguments().any(|arg| is_it(arg) && !arg.is_hide_set())
     };
     let named = line.get(1).and_then(|word| definition.find_subcommand(word));
     let own = named.or_else(|| definition.find_subcommand(SLICE))?;
