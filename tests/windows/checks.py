@@ -373,7 +373,7 @@ def main():
     parser.add_argument("--every", type=int, default=EVERY, help="run one case of so many of the golden tables")
     options = parser.parse_args()
     EVERY, promises.KILLS = options.every, 8
-    promises.SIGNALS, promises.FILE_BY_FILE = (signal.SIGKILL,), True
+    promises.SIGNALS, promises.FILE_BY_FILE, promises.HAS_NAME = (signal.SIGKILL,), True, True
     harness.begin(options)
     return harness.run_checks(globals(), "windows", options)
 
