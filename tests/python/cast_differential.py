@@ -9,14 +9,17 @@ Then np.can_cast for every pair and rule, strings to other lengths, datetimes to
 an assignment or a scatter. Needs Python 3.10, NumPy 2, ml_dtypes.
 """
 
+import concurrent.futures
 import io
 import itertools
 import json
 import math
+import multiprocessing
 import os
 import random
 import sys
 import tempfile
+import time
 import warnings
 
 import ml_dtypes
@@ -538,8 +541,22 @@ def check_checkpoint(tally, options):
     tally.check("metadata", metadata == {"format": "pt"}, str(metadata))
 
 
-CHECKS = [check_names, check_promotions, check_text, check_checkpoint, check_nibbles, check_strings, check_times,
-          check_rules, check_ways, check_pairs]
+# those with the most runs first, as they are shared out to the processes
+CHECKS = [check_times, check_rules, check_names, check_strings, check_pairs, check_promotions, check_ways,
+          check_nibbles, check_text, check_checkpoint]
+
+
+def run_check(job):
+    """Runs a check in a folder of its own; how many passed and failed."""
+    check, options = job
+    tally, begun = Tally(), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="tslice-cast-") as folder:
+        os.chdir(folder)
+        check(tally, options)
+        os.chdir("/")
+    words = check.__name__.removeprefix("check_")
+    print(f"{words}: {tally.passed} good, {tally.failed} bad ({time.monotonic() - begun:.1f} s)", flush=True)
+    return tally
 
 
 def main():
@@ -548,15 +565,18 @@ def main():
     parser.add_argument("--ways", type=int, default=300, help="random casts on the way")
     parser.add_argument("--times", type=int, default=2_000, help="pairs of units of times; there are fewer than 2,000")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="checks that run at a time")
+    parser.add_argument("--only", default="", help="run the checks whose name holds this")
     options = parser.parse_args()
     harness.begin(options)
-    tally = Tally()
-    with tempfile.TemporaryDirectory(prefix="tslice-cast-") as folder:
-        os.chdir(folder)
-        for check in CHECKS:
-            check(tally, options)
-        os.chdir("/")
-    return tally.finish()
+    total = Tally()
+    jobs = [(check, options) for check in CHECKS if options.only in check.__name__]
+    method = multiprocessing.get_context("fork")
+    with concurrent.futures.ProcessPoolExecutor(options.jobs, method) as workers:
+        for tally in workers.map(run_check, jobs):
+            total.passed += tally.passed
+            total.failed += tally.failed
+    return total.finish()
 
 
 if __name__ == "__main__":
