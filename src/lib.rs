@@ -133,7 +133,7 @@ mod crc;
 mod os;
 
 pub use cast::{CastError, Casting};
-pub use dtype::{BlockType, DType, Endian, Field, NpyType, Scalar, Structure};
+pub use dtype::{BlockType, DType, Endian, Field, NpyType, Scalar, Structure, TimeKind, TimeUnit};
 pub use error::{Cause, Error, ErrorKind, FileName};
 pub use execute::{ExecuteError, FillError, Workers};
 pub use formats::{FormatError, NameError, outputs as output_formats, parse_dtype};
@@ -148,17 +148,18 @@ pub use handle::{
 pub use index::numpy::{ParseError, parse as parse_index};
 pub use index::resolve::ResolveError;
 pub use index::strided_slice::{StridedSlice, StridedSliceError};
-pub use index::{IndexExpr, Item, List, SliceItem};
+pub use index::{Array, FileRef, IndexExpr, Item, List, Shuffle, SliceItem, SpannedExpr};
 pub use input::{
-    FieldFault, Format, LengthFault, Location, Missing, OpenOptions, RawLayout, ReadAs,
-    ReadAsFault, SelectFault,
+    FieldFault, Format, LengthFault, Location, Missing, MissingChunks, Notes, OpenOptions,
+    PlainText, RawLayout, ReadAs, ReadAsFault, SelectFault, UseOfIndex,
 };
 pub use job::{Cuts, EditFault, Extent, JoinFault, MergeFault, SplitFault};
 pub use output::layout::OutputFormat;
-pub use output::{LayoutFault, WriteOptions};
+pub use output::{Chunking, LayoutFault, MetadataChange, WriteOptions};
 pub use region::IndexTensor;
 pub use shape::{Order, Permutation, PermutationError};
 pub use sink::SinkError;
+pub use source::remote::Address;
 pub use source::{IoMode, SourceError};
 pub use tensor::{ChunkCodec, Chunks, Storage, StorageKind, StoredChunks, TensorInfo};
 

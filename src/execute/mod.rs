@@ -241,6 +241,7 @@ pub enum FillError {
     },
     /// An index is not a position of its axis.
     #[error(transparent)]
+    #[doc(hidden)]
     Position(#[from] BadPosition),
 }
 

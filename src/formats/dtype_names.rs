@@ -27,6 +27,7 @@ pub enum NameError {
     Unknown(String),
     /// A type of Python objects, or of too many bytes.
     #[error(transparent)]
+    #[doc(hidden)]
     Descr(DescrError),
 }
 

@@ -382,6 +382,7 @@ pub enum GatherError {
     Transpose(#[from] PermutationError),
     /// Sizes beyond 63 bits, or slabs that do not begin on a whole byte.
     #[error(transparent)]
+    #[doc(hidden)]
     View(#[from] ViewError),
 }
 

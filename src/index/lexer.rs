@@ -16,6 +16,7 @@ use super::Malformed;
 pub struct ParseError {
     /// The byte range of the error in the text; empty at its end.
     pub span: Range<usize>,
+    #[doc(hidden)]
     pub kind: ParseErrorKind,
 }
 

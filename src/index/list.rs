@@ -66,10 +66,12 @@ pub struct FileRef {
     /// list.
     pub opposite: bool,
     /// The comparison that makes a mask of its elements.
+    #[doc(hidden)]
     pub comparison: Option<Comparison>,
 }
 
 impl FileRef {
+    #[doc(hidden)]
     pub fn is_stdin(&self) -> bool {
         self.path == "-"
     }

@@ -245,9 +245,11 @@ pub struct ResolveError {
     pub item: usize,
     /// The number of the wrong value, in C order, where the item is a typed list.
     pub value: Option<usize>,
+    #[doc(hidden)]
     pub kind: ResolveErrorKind,
     /// For a wrong value of a typed list, the selection of the lists in files before it. NumPy
     /// checks one list after the other, so a bad position in one of these is reported instead.
+    #[doc(hidden)]
     pub before: Box<Selection>,
 }
 

@@ -289,6 +289,7 @@ pub enum SelectFault {
     },
     /// A text that is not a valid pattern, nor a name.
     #[error("{pattern}: {error}")]
+    #[doc(hidden)]
     Glob { pattern: String, error: PatternError },
     /// Several tensors would be written under one name.
     #[error("one name is given, and several tensors are chosen")]

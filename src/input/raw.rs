@@ -33,6 +33,7 @@ pub struct RawLayout {
     /// there is an offset. See [`check_used`](RawLayout::check_used).
     pub several: bool,
     /// The options of a text, whose elements have [`dtype`](RawLayout::dtype), too.
+    #[doc(hidden)]
     pub text: TextOptions,
 }
 
@@ -116,6 +117,7 @@ impl RawLayout {
     /// # Errors
     ///
     /// [`RawFault::NoneRaw`].
+    #[doc(hidden)]
     pub fn check_used<'a>(&self, inputs: impl IntoIterator<Item = &'a Input>) -> Result<(), Error> {
         self.check_any(inputs.into_iter().any(|input| self.speaks_of(input)))
     }

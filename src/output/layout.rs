@@ -40,6 +40,7 @@ pub struct OutputFormat {
     pub extensions: &'static [&'static str],
     /// Whether the format holds several tensors, each with a name.
     pub holds_several: bool,
+    #[doc(hidden)]
     pub metadata: MetadataKind,
     /// Whether elements may be in Fortran order.
     pub has_orders: bool,
@@ -58,6 +59,7 @@ pub struct OutputFormat {
     /// The type, with its byte order, in which elements are stored; `None` where the format lacks the type.
     pub stored_dtype: fn(&DType) -> Option<DType>,
     /// Find the offset of each tensor, and all bytes that are not elements.
+    #[doc(hidden)]
     pub lay_out: fn(&Request<'_>) -> Result<Box<dyn OutputLayout>, Cause>,
 }
 

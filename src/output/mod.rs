@@ -33,6 +33,7 @@ pub struct MetadataChange {
 
 impl MetadataChange {
     /// Whether the metadata change.
+    #[doc(hidden)]
     pub fn is_any(&self) -> bool {
         self.drop || !self.add.is_empty()
     }
@@ -64,6 +65,7 @@ pub enum LayoutFault {
     NoExtension,
     /// An option does not apply to the format.
     #[error("{option} has no effect: an output of format {format} {}", .option.why_not())]
+    #[doc(hidden)]
     NoEffect { option: FormatOption, format: &'static str },
     /// An output must be a file of this machine.
     #[error("outputs are not written to remote addresses")]
@@ -101,6 +103,7 @@ pub enum LayoutFault {
     EmptyRows { format: &'static str, shape: Vec<u64>, rows: u64 },
     /// An element too large to be written as text.
     #[error(transparent)]
+    #[doc(hidden)]
     Element(LargeElement),
     /// There are more tensors than the format holds.
     #[error("an output of format {format} holds one tensor, not {count}")]
@@ -336,6 +339,7 @@ impl Fault for ChunkingFault {}
 const MAX_FILES: u64 = 1 << 24;
 
 impl Chunking {
+    #[doc(hidden)]
     pub fn is_any(&self) -> bool {
         *self != Chunking::default()
     }

@@ -25,6 +25,7 @@ pub struct IndexTensor {
     /// The dtype, the shape, and the location in the bytes.
     pub info: TensorInfo,
     /// The bytes that hold the positions.
+    #[doc(hidden)]
     pub bytes: Arc<dyn Source>,
     /// The file, for errors; `None` for indices in memory.
     pub file: Option<FileName>,

@@ -281,6 +281,7 @@ pub enum SinkError {
     Io(#[source] io::Error),
     /// A part (`--part`) of the output could not be written.
     #[error(transparent)]
+    #[doc(hidden)]
     Parts(#[from] PartsError),
 }
 

@@ -183,6 +183,7 @@ pub enum SourceError {
     Io(#[from] io::Error),
     /// A remote file could not be read.
     #[error(transparent)]
+    #[doc(hidden)]
     Remote(#[from] remote::RemoteError),
     /// The input became shorter while it was being read.
     #[error("the file was cut short while it was being read")]

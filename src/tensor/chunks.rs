@@ -20,6 +20,7 @@ pub trait Chunks: fmt::Debug + Send + Sync {
     /// # Errors
     /// Errors of the source, and [`SourceError::Chunk`] for bytes that are not such a chunk, or are too many for the
     /// memory.
+    #[doc(hidden)]
     fn decode(&self, at: &[u64], needed: u64, source: &dyn Source) -> Result<Vec<u8>, SourceError>;
 
     /// The elements of a chunk of which only those at indices in `used`, along each axis of the tensor, are looked at:
@@ -27,6 +28,7 @@ pub trait Chunks: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Those of [`decode`](Chunks::decode).
+    #[doc(hidden)]
     fn decode_used(
         &self,
         at: &[u64],

@@ -26,6 +26,7 @@ pub struct TensorInfo {
     /// The location of the elements.
     pub storage: Storage,
     /// The tensor's annotations.
+    #[doc(hidden)]
     pub annotated: Option<LazyAnnotations>,
 }
 
@@ -65,6 +66,7 @@ pub enum StorageKind {
     /// The elements of another tensor, in its C order; no strides of this shape reach them.
     Reshaped(Arc<TensorInfo>),
     /// Elements computed from the elements of another tensor of this shape.
+    #[doc(hidden)]
     Packed(Arc<TensorInfo>, Arc<Unpacking>),
 }
 

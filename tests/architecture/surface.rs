@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::source::{Source, sources};
 
 /// How many items may be listed.
-const ITEMS: usize = 200;
+const ITEMS: usize = 215;
 
 /// Something that `src/lib.rs` hands out.
 struct Export {
@@ -46,8 +46,10 @@ const STANDARD: &[&str] = &[
     "Arc",
     "ArrayD",
     "AsRef",
+    "Box",
     "BTreeMap",
     "Clone",
+    "Display",
     "ExactSizeIterator",
     "F",
     "Fn",
@@ -59,6 +61,7 @@ const STANDARD: &[&str] = &[
     "Option",
     "OsStr",
     "Path",
+    "PathBuf",
     "Range",
     "Result",
     "Self",
@@ -72,7 +75,7 @@ const STANDARD: &[&str] = &[
 ];
 
 #[test]
-fn what_public_functions_speak_of_is_public() {
+fn what_public_functions_and_fields_speak_of_is_public() {
     let sources = sources();
     let root = sources.iter().find(|source| source.path == "lib.rs").unwrap();
     let exports = exports(&root.code);
@@ -84,12 +87,12 @@ fn what_public_functions_speak_of_is_public() {
     let mut hidden = BTreeSet::new();
     for Export { module, name, .. } in &exports {
         for source in sources.iter().filter(|source| source.module() == module) {
-            for signature in signatures(&source.code, name) {
-                let words = signature.split(|c: char| !c.is_alphanumeric() && c != '_');
-                let types = words.filter(|word| word.starts_with(char::is_uppercase));
+            for item in signatures(&source.code, name).iter().chain(&fields(&source.code, name)) {
+                let words = item.split(|c: char| !c.is_alphanumeric() && c != '_');
+                let types = words.skip(1).filter(|word| word.starts_with(char::is_uppercase));
                 let types = types.filter(|word| !public.contains(word));
-                let function = signature.split('(').next().unwrap();
-                hidden.extend(types.map(|word| format!("{name}::{function} names {word}")));
+                let shown = item.split(['(', ':', '{']).next().unwrap().trim();
+                hidden.extend(types.map(|word| format!("{name}::{shown} names {word}")));
             }
         }
     }
@@ -173,11 +176,61 @@ fn signatures(code: &str, name: &str) -> Vec<String> {
             continue;
         }
         let body = rest.split("\n}").next().unwrap_or_default();
+        let body = body.replace("#[doc(hidden)]\n    pub ", HIDDEN);
         let starts = ["\n    pub fn ", "\n    pub const fn "];
         let functions = starts.iter().flat_map(|start| body.split(start).skip(1));
         found.extend(functions.map(|rest| rest.split(" {").next().unwrap().to_owned()));
     }
     found
+}
+
+/// The public fields of a structure, or the variants of an enumeration, that are not hidden: from the name to the end
+/// of the type.
+fn fields(code: &str, name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (kind, starts) in [("struct", "pub "), ("enum", "")] {
+        for rest in code.split(&format!("\npub {kind} {name}")).skip(1) {
+            if rest.starts_with(|c: char| c.is_alphanumeric()) {
+                continue;
+            }
+            let (head, body) = rest.split_once("{\n").unwrap_or_default();
+            if head.contains(';') {
+                continue;
+            }
+            let body = body.split("\n}").next().unwrap_or_default();
+            let body = without_attributes(&body.replace("#[doc(hidden)]", HIDDEN));
+            for item in body.split(",\n") {
+                let item = item.trim_start_matches(|c: char| c.is_whitespace() || c == '}');
+                found.extend(item.strip_prefix(starts).map(str::to_owned));
+            }
+        }
+    }
+    found.retain(|item| !item.starts_with(HIDDEN));
+    found
+}
+
+/// What begins an item that is left out of the documentation.
+const HIDDEN: &str = "hidden ";
+
+/// Code without its attributes.
+fn without_attributes(code: &str) -> String {
+    let mut depth = 0;
+    let mut kept = String::new();
+    let mut before = ' ';
+    for c in code.chars() {
+        match c {
+            '[' if depth > 0 => depth += 1,
+            '[' if before == '#' => {
+                kept.pop();
+                depth = 1;
+            }
+            ']' if depth > 0 => depth -= 1,
+            _ if depth == 0 => kept.push(c),
+            _ => {}
+        }
+        before = c;
+    }
+    kept
 }
 
 #[test]

@@ -50,6 +50,7 @@ impl Address {
         Some(Address { scheme: *scheme, text: format!("{}://{rest}", name.to_ascii_lowercase()) })
     }
 
+    #[doc(hidden)]
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
@@ -88,6 +89,7 @@ impl Address {
 
     /// The address of another file in the folder of this one. A query stays: it may give access to the folder.
     #[must_use]
+    #[doc(hidden)]
     pub fn with_file_name(&self, name: &str) -> Address {
         let (path, query) = self.text.split_at(self.path_len());
         let folder = path.len() - self.file_name().len();
@@ -98,6 +100,7 @@ impl Address {
     /// The address of a file below this one; `names` are the names on the way, separated by `/`. A query
     /// stays.
     #[must_use]
+    #[doc(hidden)]
     pub fn below(&self, names: &str) -> Address {
         let (path, query) = self.text.split_at(self.path_len());
         let names = if self.is_url() {
@@ -110,11 +113,13 @@ impl Address {
     }
 
     /// Whether the path contains a name that folders of Zarr have.
+    #[doc(hidden)]
     pub fn is_zarr(&self) -> bool {
         self.shown().split('/').skip(1).any(|name| name.ends_with(".zarr"))
     }
 
     /// Whether the address may lead to a folder of Zarr: by its name, or by a trailing slash.
+    #[doc(hidden)]
     pub fn may_be_zarr(&self) -> bool {
         let shown = self.shown();
         (self.is_zarr() || shown.ends_with('/')) && !shown.is_empty() && !shown.starts_with('/')
