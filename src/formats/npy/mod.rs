@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(
             contents.check_len(5).unwrap_err().to_string(),
             format!(
-                "the file is cut short: its header says {} bytes, it has 5",
+                "the file is cut short: its header says {} bytes, the file has 5",
                 contents.expected_len()
             )
         );

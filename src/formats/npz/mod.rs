@@ -376,8 +376,8 @@ mod tests {
         assert_eq!(read(good.clone()), Ok(2));
         let end = good.len() - END as usize;
         for (field, value, says) in [
-            (4, 1, "several parts"),
-            (6, 1, "several parts"),
+            (4, 1, "several files"),
+            (6, 1, "several files"),
             (10, 0, "more entries than its end says"),
             (10, 1, "more entries than its end says"),
             (10, 3, "too short"),

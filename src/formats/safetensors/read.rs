@@ -508,7 +508,7 @@ mod tests {
             read(&mut bytes.as_slice()).unwrap_err().to_string(),
             "the file is cut short inside its header: 100000008 bytes are needed, the file has 10"
         );
-        assert!(read(&mut &bytes[..8]).unwrap_err().to_string().contains("it has 8"));
+        assert!(read(&mut &bytes[..8]).unwrap_err().to_string().contains("the file has 8"));
         assert_eq!(
             message("[]"),
             "not a .npy, .npz, .safetensors, .pt or .gguf file, nor the index of a sharded checkpoint"

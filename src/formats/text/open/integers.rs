@@ -219,7 +219,7 @@ mod tests {
     fn errors_name_the_line() {
         let says = |text: &str| read(text).unwrap_err().to_string();
         assert_eq!(says("1\n2.5\n"), "line 2: '2.5' is not an integer");
-        assert_eq!(says("1 2\n3\n"), "line 2 holds 1 numbers, the lines before it 2");
+        assert_eq!(says("1 2\n3\n"), "line 2 holds 1 numbers, earlier lines hold 2");
         assert_eq!(says("1,,2\n"), "line 1: a number is missing beside a comma");
         assert_eq!(says("# a\n1,2,\n"), "line 2: a number is missing beside a comma");
         assert_eq!(says(",1"), "line 1: a number is missing beside a comma");
