@@ -154,6 +154,7 @@ pub(super) fn compare(
     };
     let copy = |job: &Writing<'_>| job.copy(leading, &takes);
     scan(WriteOrder::Any, &takes, workers, progress, look, copy)?;
+    bytes.verify().map_err(|error| Error::file(following.location(), error))?;
     let findings =
         |pair: Other<'_>| pair.findings.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(pairs.into_iter().map(findings).collect())
@@ -174,7 +175,8 @@ struct Other<'a> {
 pub(super) struct Counterpart(Mutex<Vec<(Vec<u8>, Vec<u8>)>>);
 
 impl Counterpart {
-    /// Pass `len` bytes of a region, from position `start` on, to `compare`.
+    /// Pass `len` bytes of a region, from position `start` on, to `compare`. The region's source is verified after the
+    /// last of them.
     pub(super) fn read(
         &self,
         from: &RegionReader<'_>,
@@ -185,7 +187,7 @@ impl Counterpart {
         let spare = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut there, mut scratch) = spare().pop().unwrap_or_default();
         there.resize(len, 0);
-        from.read(start, &mut scratch, &mut there)?;
+        from.read_unverified(start, &mut scratch, &mut there)?;
         compare(&there);
         spare().push((there, scratch));
         Ok(())

@@ -13,11 +13,11 @@
 //!
 //! A box takes axes in the input's order until a stretch is a cache line long (a few KiB, where the input is read by
 //! position). Then it takes axes in the output's order until its rows, each of which is one write, are 256 KiB long, or
-//! the box has 2 MiB: unaligned rows of 64 KiB are written at half the rate of longer rows. Where rows stay below a
-//! third of 256 KiB, stretches are two cache lines long, and the box has up to 4 MiB. A box whose rows follow each
-//! other in the output is a single write: its stretches are up to four cache lines long. Boxes share no stretch, but
-//! neighbours share pages: the pages of a box take at most an eighth of the memory (`execute/memory.rs`), so that each
-//! page is read once.
+//! the box has 4 MiB: unaligned rows of 64 KiB are written at half the rate of longer rows. Where rows stay below a
+//! third of 256 KiB, stretches are two cache lines long, and the box has up to 8 MiB. A box whose rows follow each
+//! other in the output is a single write: it has up to 8 MiB, and stretches of up to four cache lines. Small outputs
+//! have boxes of half as many bytes, so that all processors have work. Boxes share no stretch, but neighbours share
+//! pages: the pages of a box take at most an eighth of the memory (`execute/memory.rs`), so that each page is read once.
 //!
 //! Where input and output together exceed the memory, and the input is not in memory yet, boxes are counted panel by
 //! panel. The pages of the input that a panel needs fit in a little more than half of the memory, beside the beginning
@@ -36,6 +36,9 @@ const WIDE_BYTES: u64 = 256;
 
 /// The most bytes of input that a panel may need, where all of the input fits in memory.
 const PANEL_BYTES: u64 = 32 << 20;
+
+/// Outputs of fewer boxes have smaller ones.
+const BOXES: u64 = 64;
 
 /// The boxes of a plan, all of one shape except at the ends of axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +69,9 @@ impl Boxes {
         if common_bytes(axes, run, &order) >= tiling.width_bytes {
             return None;
         }
+        let half = tiling.box_bytes / 2;
+        let box_bytes = (input.bytes() / BOXES).clamp(half, tiling.box_bytes);
+        let tiling = Tiling { box_bytes, ..tiling };
         let ones = || vec![1; axes.len()];
         let mut boxes = Boxes { chunks: ones(), panel: ones(), panel_order: order.clone(), order };
         let Some(panel_bytes) = tiling.panel_bytes else {
@@ -97,16 +103,16 @@ impl Boxes {
             boxes.enlarge_with(axes, run, Tiling { width_bytes, box_bytes, ..tiling });
             boxes
         };
-        let widths = [WIDE_BYTES, WIDE_BYTES / 2].into_iter();
-        let mut wide =
-            widths.filter(|width| *width > tiling.width_bytes).map(|width| with(width, most));
-        let range = wide.clone().find(|boxes| {
+        let width = tiling.width_bytes;
+        let wide = [WIDE_BYTES, WIDE_BYTES / 2].into_iter().filter(|wide| *wide > width);
+        let range = wide.clone().chain([width]).map(|width| with(width, most)).find(|boxes| {
             let bytes = boxes.bytes(run);
             bytes <= most && boxes.row_bytes(axes, run) == bytes
         });
-        let usual = || with(tiling.width_bytes, tiling.box_bytes);
+        let usual = || with(width, tiling.box_bytes);
         let is_long = |boxes: &Boxes| boxes.row_bytes(axes, run) >= tiling.piece_bytes / 3;
-        let chosen = range.or_else(|| Some(usual()).filter(is_long)).or_else(|| wide.next_back());
+        let wide = || wide.min().map(|width| with(width, most));
+        let chosen = range.or_else(|| Some(usual()).filter(is_long)).or_else(wide);
         *self = chosen.unwrap_or_else(usual);
     }
 
@@ -490,11 +496,13 @@ mod tests {
             Boxes::choose(&input, Tiling::MAPPED).unwrap().chunks
         };
         assert_eq!(chunks(11_585, 11_584, 4), [64, 11_585]);
-        assert_eq!(chunks(1 << 15, 1 << 15, 1), [128, 1 << 15]);
-        assert_eq!(chunks(1 << 15, 1 << 15, 4)[0], 32);
-        // rows of 32 KiB in boxes of either size, and rows that are long enough
-        assert_eq!(chunks(1 << 20, 1 << 10, 1), [128, 1 << 15]);
-        assert_eq!(chunks(1 << 20, 1 << 10, 4), [16, 1 << 15]);
+        assert_eq!(chunks(1 << 15, 1 << 15, 1), [256, 1 << 15]);
+        assert_eq!(chunks(1 << 15, 1 << 15, 4), [64, 1 << 15]);
+        // rows of 64 KiB in boxes of either size, and rows that are long enough
+        assert_eq!(chunks(1 << 20, 1 << 10, 1), [128, 1 << 16]);
+        assert_eq!(chunks(1 << 20, 1 << 10, 4), [16, 1 << 16]);
+        // a small output
+        assert_eq!(chunks(1 << 15, 1 << 10, 4), [32, 1 << 15]);
     }
 
     /// Every box is in one panel, every byte of the output in one box, and the input of a panel fits in its memory and

@@ -267,7 +267,7 @@ impl Tiling {
     pub const MAPPED: Tiling = Tiling {
         piece_bytes: PIECE_BYTES,
         first_bytes: None,
-        box_bytes: 2 << 20,
+        box_bytes: 4 << 20,
         width_bytes: 64,
         pages_bytes: u64::MAX,
         panel_bytes: None,

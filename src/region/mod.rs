@@ -340,6 +340,18 @@ impl<'a> RegionReader<'a> {
     /// Fill `out` with the bytes from position `start` of the region on; `scratch` is a buffer for
     /// reading.
     pub fn read(&self, start: u64, scratch: &mut Vec<u8>, out: &mut [u8]) -> Result<(), Error> {
+        self.read_unverified(start, scratch, out)?;
+        self.source.verify().map_err(|error| Error::file(&self.location, error))
+    }
+
+    /// Fill `out` as [`read`](RegionReader::read) does. The caller [verifies](Source::verify) the source after the last
+    /// range, before it uses a result: of a file that was truncated, bytes may be zeros.
+    pub(crate) fn read_unverified(
+        &self,
+        start: u64,
+        scratch: &mut Vec<u8>,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
         let source = self.source.as_ref();
         let from = &mut ReadFrom { source, scratch };
         let outcome = match &self.bytes {
@@ -355,11 +367,12 @@ impl<'a> RegionReader<'a> {
             RegionBytes::Pieces(pieces) => read_pieces(pieces.as_ref(), start, from, out),
             RegionBytes::Ranges(region) => return self.read_ordered(*region, start, scratch, out),
         };
-        // a truncated input is the cause of any other error
-        source.verify().map_err(|error| Error::file(&self.location, error))?;
-        outcome.map_err(|error| match error {
-            FillError::Source(error) => Error::file(&self.location, error),
-            error => ExecuteError::from(error).into(),
+        outcome.map_err(|error| match (source.verify(), error) {
+            // a truncated input is the cause of any other error
+            (Err(error), _) | (Ok(()), FillError::Source(error)) => {
+                Error::file(&self.location, error)
+            }
+            (Ok(()), error) => ExecuteError::from(error).into(),
         })
     }
 
