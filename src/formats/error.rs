@@ -1,8 +1,10 @@
 //! Errors of headers of any format. Other errors of a header are errors of its format.
 
-use super::EXTENSIONS;
 use crate::dtype::DType;
 use crate::error::{ErrorKind, Fault};
+
+/// The extensions of files that are recognised, as a message lists them.
+const EXTENSIONS: &str = ".npy, .npz, .safetensors, .pt or .gguf";
 
 /// Why a header cannot be read or written, whatever its format.
 #[derive(Debug, thiserror::Error)]

@@ -36,6 +36,7 @@ mod open;
 mod output;
 pub mod pickle;
 pub mod raw;
+mod recognise;
 pub mod safetensors;
 pub mod shards;
 pub mod text;
@@ -46,11 +47,13 @@ mod zipped;
 pub use dtype_names::{NameError, dtype_names, parse_dtype};
 pub use error::FormatError;
 pub use foreign::{Foreign, LOOK_LEN, NotRead};
-pub use header::{MAGIC_LEN, read_contents};
-pub(crate) use open::{first_bytes, recognise, unrecognised};
+pub use header::MAGIC_LEN;
+pub(crate) use open::recognise;
 pub use open::{open, open_watched};
 pub(crate) use output::by_extension;
 pub use raw::ForeignBytes;
+pub use recognise::read_contents;
+pub(crate) use recognise::{first_bytes, unrecognised};
 
 use crate::input::Format;
 use crate::output::layout::OutputFormat;
@@ -81,9 +84,6 @@ static FORMATS: &[ReadWrite] = &[
     #[cfg(feature = "hdf5")]
     (Some(&hdf5::FORMAT), None),
 ];
-
-/// The extensions of files that are recognised, as a message lists them.
-const EXTENSIONS: &str = ".npy, .npz, .safetensors, .pt or .gguf";
 
 /// The formats that are read.
 fn inputs() -> impl Iterator<Item = &'static Format> {

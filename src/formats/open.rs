@@ -1,40 +1,17 @@
 //! Opening an input, whatever it is.
 
-use std::io::Read;
-
-use crate::error::{Cause, Error};
+use crate::error::Error;
 use crate::execute::Progress;
 use crate::formats::shards::CheckpointFiles;
-use crate::formats::{
-    Foreign, FormatError, LOOK_LEN, MAGIC_LEN, NotRead, inputs, npy, raw, read_contents,
-    safetensors, shards, text, zarr,
-};
+use crate::formats::{MAGIC_LEN, first_bytes, inputs, npy, raw, shards, text, unrecognised, zarr};
 use crate::input::{
-    Contents, Format, Input, Location, OpenOptions, PlainText, RecognisedFile, TextFormat,
-    open_bytes,
+    Format, Input, Location, OpenOptions, PlainText, RecognisedFile, TextFormat, open_bytes,
 };
-use crate::source::{self, Advice, Opened, Reader, Source};
+use crate::source::{self, Opened};
 
 /// The format of a file that begins with these [`MAGIC_LEN`] bytes, or has no more.
 pub(crate) fn recognise(first: &[u8]) -> Option<&'static Format> {
     inputs().find(|format| (format.begins)(first))
-}
-
-/// The bytes by which a format is recognised.
-pub(crate) fn first_bytes(source: &dyn Source) -> std::io::Result<Vec<u8>> {
-    let mut first = Vec::new();
-    Reader::new(source).take(MAGIC_LEN as u64).read_to_end(&mut first)?;
-    Ok(first)
-}
-
-/// Read the header of a file that is a header, then the data.
-pub(crate) fn open_headed(file: RecognisedFile<'_>) -> Result<Input, Error> {
-    let RecognisedFile { location, mut bytes, .. } = file;
-    let contents = match &mut bytes {
-        Opened::Random(source) => read_header(location, source.as_ref())?,
-        Opened::Forward(stream) => read_contents(stream, None)?,
-    };
-    Ok(Input::of_file(location, bytes, contents))
 }
 
 /// Open an input, recognise its format, and read its header. A folder with the index of a sharded
@@ -144,65 +121,4 @@ fn open_file(
     };
     layout.apply(&mut input, options)?;
     Ok(input)
-}
-
-/// Read the header of a whole `.npy` or `.safetensors`.
-pub(crate) fn read_header(location: &Location, source: &dyn Source) -> Result<Contents, Error> {
-    if source.is_remote()
-        && let Some(len) = safetensors::header_len(&first_bytes(source)?)
-    {
-        // one request for a whole long header
-        source.advise(0..len.next_multiple_of(Reader::PAGE), Advice::Sequential);
-    }
-    let contents = read_contents(&mut Reader::new(source), Some(source.len()));
-    // a file truncated meanwhile is the cause of any other error
-    source.verify()?;
-    Ok(contents.map_err(|cause| match cause.downcast_ref() {
-        Some(FormatError::Unrecognised) => unknown(foreign_in(location, source)),
-        _ => cause,
-    })?)
-}
-
-/// The error of a file that begins like none of the formats.
-pub(crate) fn unrecognised(location: &Location, mut bytes: Opened) -> Error {
-    // bytes read from a pipe are gone: its kind is found before
-    let looks = match &bytes {
-        Opened::Forward(_) => foreign(location, &mut bytes, LOOK_LEN),
-        Opened::Random(_) => None,
-    };
-    let read = match &mut bytes {
-        Opened::Random(source) => read_header(location, source.as_ref()),
-        Opened::Forward(stream) => read_contents(stream, None).map_err(Error::from),
-    };
-    match read {
-        // the error of a header that was begun is the most exact
-        Err(error) if !is_unrecognised(&error) => error,
-        _ => unknown(looks).into(),
-    }
-}
-
-fn is_unrecognised(error: &Error) -> bool {
-    matches!(error.cause.downcast_ref(), Some(FormatError::Unrecognised))
-}
-
-/// The error of a file of an unknown format, which may have a recognised kind.
-pub(crate) fn unknown(looks: Option<Foreign>) -> Cause {
-    looks.map_or_else(|| FormatError::Unrecognised.into(), |kind| NotRead(kind).into())
-}
-
-/// The kind of a file of an unknown format, by its first bytes, at most `most` of a pipe.
-pub(crate) fn foreign(location: &Location, bytes: &mut Opened, most: usize) -> Option<Foreign> {
-    match bytes {
-        Opened::Random(source) => foreign_in(location, source.as_ref()),
-        Opened::Forward(stream) => {
-            Foreign::recognise(&stream.peek(most).ok()?, &location.extension())
-        }
-    }
-}
-
-/// Find a foreign kind as [`foreign`] does, in bytes that can be read in any order.
-pub(crate) fn foreign_in(location: &Location, source: &dyn Source) -> Option<Foreign> {
-    let mut first = Vec::new();
-    Reader::new(source).take(LOOK_LEN as u64).read_to_end(&mut first).ok()?;
-    Foreign::recognise(&first, &location.extension())
 }

@@ -3,7 +3,7 @@
 use crate::dtype::{DType, stored_by_numpy};
 use crate::error::{Error, faults};
 use crate::formats::headed::PLAIN;
-use crate::formats::open::{foreign, unrecognised};
+use crate::formats::recognise::{foreign, unrecognised};
 use crate::formats::{Foreign, LOOK_LEN};
 use crate::input::{
     Contents, Format, Input, Location, RawFault, RawLayout, RecognisedFile, spool_all,

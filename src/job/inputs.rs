@@ -20,7 +20,7 @@ use crate::job::copy::Writing;
 use crate::job::edit::{EditFault, Original};
 use crate::job::join::JoinFault;
 use crate::job::overwrite;
-use crate::job::parts::{PartFault, last_name};
+use crate::job::parts::PartFault;
 use crate::os::open_file_limit;
 use crate::region::{GatheredList, IndexTensor, Take, decoded_bytes, decoded_info};
 use crate::sink::Destination;
@@ -478,6 +478,11 @@ impl Operand {
         };
         Ok(GatheredList { source, file: self.file.clone() })
     }
+}
+
+/// The name of a file without its folder, whose path may differ on other machines.
+pub(super) fn last_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

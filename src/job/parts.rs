@@ -172,11 +172,6 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The name of a file without its folder, whose path may differ on other machines.
-pub(crate) fn last_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
 /// Why an output cannot be written in parts.
 #[derive(Debug, thiserror::Error)]
 pub enum PartFault {

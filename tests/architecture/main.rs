@@ -165,7 +165,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
             "formats/hdf5/attributes.rs",
             "formats/netcdf3/attributes.rs",
             "formats/safetensors/",
-            "formats/npy/mod.rs",
+            "formats/npy/descr.rs",
             "formats/shards/",
             "formats/zarr/",
             "sink/parts/",

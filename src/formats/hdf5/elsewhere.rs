@@ -3,14 +3,15 @@
 //! Another file is looked for below the folder of the file that names it, and opened when it is needed. All files of an
 //! input share two caches: a few open files, and the last decoded chunks of sources.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::dataset;
-use super::file::{Cursor, H5File, Hdf5Error, damaged};
+use super::file::{Cursor, H5File, Hdf5Error, OtherFiles, damaged};
 use super::links::Groups;
 use super::mappings::Mappings;
 use super::tree::LocalHeap;
@@ -37,17 +38,6 @@ const MAX_NESTED: usize = 8;
 
 /// The most sources that are opened to find the length of one dataset.
 const MOST_SIZED: u64 = 1 << 20;
-
-/// How a file opens the other files that it names.
-pub(super) struct OtherFiles {
-    /// `None` for an input that is no local file.
-    folder: Option<PieceFolder>,
-    /// The path of the file without links; empty for an input that is no local file.
-    pub(super) path: PathBuf,
-    opened: Weak<OpenedFiles>,
-    /// The cache of open files, if this is the input's own file, which owns it.
-    owned: Option<Arc<OpenedFiles>>,
-}
 
 /// The other files of an input that are open, shared by all its files.
 struct OpenedFiles {
@@ -97,7 +87,7 @@ impl OtherFiles {
     /// The other files of an input, for the file at `path`, which the input opens.
     pub(super) fn of_input(path: Option<&Path>, io: IoMode) -> OtherFiles {
         let path = path.and_then(|path| path.canonicalize().ok());
-        let owned = Arc::new(OpenedFiles {
+        let owned: Arc<dyn Any + Send + Sync> = Arc::new(OpenedFiles {
             files: RecentlyUsed::new(MOST_OPEN),
             datasets: RecentlyUsed::new(MOST_OPEN),
             lists: RecentlyUsed::new(MOST_LISTS),
@@ -119,7 +109,8 @@ impl OtherFiles {
     }
 
     fn opened(&self) -> SourceResult<Arc<OpenedFiles>> {
-        self.opened.upgrade().ok_or(SourceError::Truncated)
+        let opened = self.opened.upgrade().and_then(|opened| opened.downcast().ok());
+        opened.ok_or(SourceError::Truncated)
     }
 
     fn folder(&self) -> SourceResult<&PieceFolder> {

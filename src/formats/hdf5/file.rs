@@ -1,12 +1,13 @@
 //! The bytes of a file: its superblock, checked pieces, numbers in them, and faults.
 
+use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::elsewhere::OtherFiles;
 use super::tree::Collections;
 use crate::error::{ErrorKind, Fault};
-use crate::source::Source;
+use crate::source::{PieceFolder, Source};
 use crate::tensor::brief;
 
 /// The first bytes of a file, at 0, or after a user block of 512 bytes times a power of 2.
@@ -38,6 +39,18 @@ pub(super) struct H5File {
     scales: Mutex<Scales>,
     collections: Mutex<Collections>,
     pub(super) others: OtherFiles,
+}
+
+/// How a file opens the other files that it names (`elsewhere.rs`).
+pub(super) struct OtherFiles {
+    /// `None` for an input that is no local file.
+    pub(super) folder: Option<PieceFolder>,
+    /// The path of the file without links; empty for an input that is no local file.
+    pub(super) path: PathBuf,
+    /// The open files, whose type `elsewhere.rs` knows.
+    pub(super) opened: Weak<dyn Any + Send + Sync>,
+    /// The same, if this is the input's own file, which owns them.
+    pub(super) owned: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// The names of dimension scales.

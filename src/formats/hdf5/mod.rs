@@ -19,8 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use attributes::NON_COORDINATE;
-use elsewhere::OtherFiles;
-use file::H5File;
+use file::{H5File, OtherFiles};
 use header::{Header, kind};
 use links::{Groups, LinkTarget, Links, other_file};
 

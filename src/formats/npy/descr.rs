@@ -14,10 +14,67 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::literal::PyLiteral;
-use super::{DescrError, MAX_ITEMSIZE};
 use crate::dtype::{DType, Endian, Field, NpyType, Scalar, Structure, TimeKind, TimeUnit};
 use crate::shape::{MAX_NDIM, byte_count};
 use crate::tensor::brief;
+
+/// The largest item in bytes: NumPy keeps sizes of strings and structures in a C int.
+pub(super) const MAX_ITEMSIZE: u64 = i32::MAX as u64;
+
+/// Why a `descr` is not an element type that can be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DescrError {
+    #[error("arrays of Python objects (dtype {0}) are not read: their data is a pickle")]
+    Object(String),
+    #[error("{0} is not a dtype of NumPy")]
+    Unknown(String),
+    #[error("the structured dtype is malformed: {0}")]
+    Structure(&'static str),
+    #[error("the structured dtype has two fields named '{0}'")]
+    DuplicateField(String),
+    #[error("an item of more than {MAX_ITEMSIZE} bytes")]
+    TooLarge,
+}
+
+/// Parse a name or type string that NumPy with the `ml_dtypes` package knows (`float32`, `>i2`,
+/// `U5`, `bfloat16`, `float8_e4m3fn`), little-endian unless it says otherwise; several parted by commas are the
+/// fields `f0`, `f1`, .. of a structure.
+///
+/// # Errors
+/// [`DescrError`] where the text is neither, or means Python objects.
+pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
+    let lacking = |scalar: &Scalar| scalar.type_string().is_none() && scalar.name() == text;
+    match Scalar::ALL.into_iter().find(lacking) {
+        Some(scalar) => Ok(DType::Scalar(scalar, Endian::Little)),
+        None if text.contains(',') => {
+            let field = |(number, text): (usize, &str)| {
+                let both = [format!("f{number}"), text.trim().to_owned()];
+                PyLiteral::Tuple(both.map(PyLiteral::Str).into())
+            };
+            let types = text.strip_suffix(',').unwrap_or(text).split(',');
+            parse(&PyLiteral::List(types.enumerate().map(field).collect()))
+        }
+        None => parse(&PyLiteral::Str(text.to_owned())),
+    }
+}
+
+/// The dtype of a `descr` entry.
+pub(crate) fn literal_dtype(descr: &PyLiteral) -> Result<DType, DescrError> {
+    parse(descr)
+}
+
+/// Parse a type string or a list of fields in JSON, as in `.zarray`.
+#[cfg(feature = "zarr")]
+pub(crate) fn json_dtype(json: &serde_json::Value) -> Result<DType, DescrError> {
+    fn literal(json: &serde_json::Value) -> PyLiteral {
+        match json {
+            serde_json::Value::String(text) => PyLiteral::Str(text.clone()),
+            serde_json::Value::Array(items) => PyLiteral::List(items.iter().map(literal).collect()),
+            json => json.as_u64().map_or(PyLiteral::None, |len| PyLiteral::Int(len.into())),
+        }
+    }
+    parse(&literal(json))
+}
 
 pub(super) fn parse(descr: &PyLiteral) -> Result<DType, DescrError> {
     match descr {

@@ -9,7 +9,7 @@ use super::{FORMAT as NPY, header};
 use crate::dtype::stored_by_numpy;
 use crate::error::{Cause, Error};
 use crate::formats::headed::{Header, PLAIN};
-use crate::formats::open::{read_header, unknown, unrecognised};
+use crate::formats::recognise::{read_header, unknown, unrecognised};
 use crate::formats::shards::{FolderFile, FolderFiles, OldFiles};
 use crate::input::{Container, Contents, Format, Input, Location, OpenOptions, ShardFile, natural};
 use crate::output::LayoutFault;

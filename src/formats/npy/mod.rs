@@ -18,7 +18,7 @@ use std::io::Read;
 use super::FormatError;
 use super::header::read_more;
 use crate::dtype;
-use crate::dtype::{DType, Endian, Scalar, stored_by_numpy};
+use crate::dtype::{DType, stored_by_numpy};
 use crate::error::{Cause, ErrorKind, Fault};
 use crate::input::{Contents, Format};
 use crate::shape::{AsTuple, MAX_NDIM, Order};
@@ -27,13 +27,16 @@ use crate::tensor::{TensorInfo, Tensors, data_bytes};
 mod descr;
 mod folder;
 mod literal;
-mod objects;
+mod open;
 mod output;
 
 pub(crate) use folder::{FOLDER, FOLDER_OUTPUT, open_folder};
 pub(crate) use output::OUTPUT;
 
-pub(crate) use descr::names as dtype_names;
+#[cfg(feature = "zarr")]
+pub(crate) use descr::json_dtype;
+pub use descr::{DescrError, parse_dtype};
+pub(crate) use descr::{literal_dtype, names as dtype_names};
 pub use literal::LiteralError;
 pub(crate) use literal::PyLiteral;
 
@@ -46,7 +49,7 @@ const ALIGN: usize = 64;
 const GROWTH_DIGITS: usize = 21;
 
 /// NumPy's `.npy`.
-pub static FORMAT: Format = Format::new("npy", begins, objects::open);
+pub static FORMAT: Format = Format::new("npy", begins, open::open);
 
 /// Whether a file that begins with `first` (8 bytes, or all it has) claims to be a `.npy`.
 pub(crate) fn begins(first: &[u8]) -> bool {
@@ -219,50 +222,10 @@ fn orders_differ(shape: &[u64]) -> bool {
     !shape.contains(&0) && shape.iter().filter(|&&len| len > 1).count() > 1
 }
 
-/// Parse a name or type string that NumPy with the `ml_dtypes` package knows (`float32`, `>i2`,
-/// `U5`, `bfloat16`, `float8_e4m3fn`), little-endian unless it says otherwise; several parted by commas are the
-/// fields `f0`, `f1`, .. of a structure.
-///
-/// # Errors
-/// [`DescrError`] where the text is neither, or means Python objects.
-pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
-    let lacking = |scalar: &Scalar| scalar.type_string().is_none() && scalar.name() == text;
-    match Scalar::ALL.into_iter().find(lacking) {
-        Some(scalar) => Ok(DType::Scalar(scalar, Endian::Little)),
-        None if text.contains(',') => {
-            let field = |(number, text): (usize, &str)| {
-                let both = [format!("f{number}"), text.trim().to_owned()];
-                PyLiteral::Tuple(both.map(PyLiteral::Str).into())
-            };
-            let types = text.strip_suffix(',').unwrap_or(text).split(',');
-            descr::parse(&PyLiteral::List(types.enumerate().map(field).collect()))
-        }
-        None => descr::parse(&PyLiteral::Str(text.to_owned())),
-    }
-}
-
 /// The dtype of the text of a `descr` entry.
 #[cfg(test)]
 pub(crate) fn dtype_of_descr(text: &str) -> DType {
     descr::parse(&literal::parse(text, false).unwrap()).unwrap()
-}
-
-/// The dtype of a `descr` entry.
-pub(crate) fn literal_dtype(descr: &PyLiteral) -> Result<DType, DescrError> {
-    descr::parse(descr)
-}
-
-/// Parse a type string or a list of fields in JSON, as in `.zarray`.
-#[cfg(feature = "zarr")]
-pub(crate) fn json_dtype(json: &serde_json::Value) -> Result<DType, DescrError> {
-    fn literal(json: &serde_json::Value) -> PyLiteral {
-        match json {
-            serde_json::Value::String(text) => PyLiteral::Str(text.clone()),
-            serde_json::Value::Array(items) => PyLiteral::List(items.iter().map(literal).collect()),
-            json => json.as_u64().map_or(PyLiteral::None, |len| PyLiteral::Int(len.into())),
-        }
-    }
-    descr::parse(&literal(json))
 }
 
 /// The longest header text in bytes. The format allows 4 GiB; np.load's limit is 10000.
@@ -312,24 +275,6 @@ impl Fault for NpyError {
     }
 }
 
-/// The largest item in bytes: NumPy keeps sizes of strings and structures in a C int.
-pub(super) const MAX_ITEMSIZE: u64 = i32::MAX as u64;
-
-/// Why a `descr` is not an element type that can be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DescrError {
-    #[error("arrays of Python objects (dtype {0}) are not read: their data is a pickle")]
-    Object(String),
-    #[error("{0} is not a dtype of NumPy")]
-    Unknown(String),
-    #[error("the structured dtype is malformed: {0}")]
-    Structure(&'static str),
-    #[error("the structured dtype has two fields named '{0}'")]
-    DuplicateField(String),
-    #[error("an item of more than {MAX_ITEMSIZE} bytes")]
-    TooLarge,
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -337,7 +282,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::dtype::{Field, NpyType, Structure};
+    use crate::dtype::{Endian, Field, NpyType, Scalar, Structure};
 
     fn file(version: u8, text: &[u8]) -> Vec<u8> {
         let mut file = MAGIC.to_vec();

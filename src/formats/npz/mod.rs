@@ -26,20 +26,17 @@ use std::ops::Range;
 use directory::{DEFLATED, DirectoryEntry, LocalHeader, find_directory};
 
 use crate::error::{Cause, ErrorKind, Fault};
-use crate::formats::archive;
-use crate::input::Format;
 use crate::source::Source;
 use crate::tensor::{brief, first_repeated};
 
 mod directory;
+mod open;
 mod output;
 
+pub(crate) use open::FORMAT;
 pub(crate) use output::OUTPUT;
 
 pub use directory::{MemberSums, sums};
-
-/// NumPy's `.npz`. All zip archives begin alike; the members show whether this one holds arrays.
-pub(crate) static FORMAT: Format = Format::new("npz", begins, archive::open);
 
 /// Whether a file that begins with these bytes is a zip archive.
 pub(crate) fn begins(first: &[u8]) -> bool {

@@ -21,7 +21,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
 use crate::dtype::Scalar;
 use crate::error::Fault;
-use crate::formats::open::open_headed;
+use crate::formats::recognise::open_headed;
 use crate::input::Format;
 use crate::shape::{AsList, MAX_NDIM};
 use crate::tensor::{brief, data_bytes};

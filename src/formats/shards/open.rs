@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::{INDEX, is_index, shards_in};
 use crate::error::{Cause, Error, Fault};
 use crate::execute::Progress;
-use crate::formats::open::read_header;
+use crate::formats::recognise::read_header;
 use crate::formats::shards::{self, MAX_INDEX, ShardsError};
 use crate::formats::{Foreign, NotRead, first_bytes, npz, safetensors, torch};
 use crate::input::{

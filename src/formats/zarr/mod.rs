@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::formats::npz::Members;
-use crate::formats::open::unrecognised;
+use crate::formats::recognise::unrecognised;
 use crate::input::{Format, Input, Location, OpenOptions};
 use crate::source::remote::Address;
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::super::PlannedTensor;
 use super::super::select::Casts;
-use super::{EditFault, cast_conversion};
+use super::fit::{EditFault, cast_conversion};
 use crate::error::Error;
 use crate::execute::{
     Assignment, Conversion, ExecuteError, FillError, Pieces, Progress, StridedSink, Transfer,

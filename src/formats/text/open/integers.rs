@@ -14,7 +14,7 @@ use super::pieces::{MARK, TextParser, keep};
 use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{Error, faults};
 use crate::formats::LOOK_LEN;
-use crate::formats::open::{foreign, unknown};
+use crate::formats::recognise::{foreign, unknown};
 use crate::input::{Contents, Input, RecognisedFile};
 use crate::shape::Order;
 use crate::source::Opened;

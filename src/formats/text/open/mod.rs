@@ -14,7 +14,7 @@ use crate::dtype::{DType, Endian, Scalar};
 use crate::element::{CellReader, ElementError};
 use crate::error::{Error, ErrorKind, Fault};
 use crate::execute::Progress;
-use crate::formats::open::{foreign, unrecognised};
+use crate::formats::recognise::{foreign, unrecognised};
 use crate::formats::{Foreign, LOOK_LEN, NotRead};
 use crate::input::{Contents, FieldFault, Format, Input, OpenOptions, RecognisedFile, TextFormat};
 use crate::shape::{self, Order};

@@ -2,8 +2,8 @@
 
 use super::{NpyError, read};
 use crate::error::Error;
-use crate::formats::open::{open_headed, read_header};
 use crate::formats::pickle;
+use crate::formats::recognise::{open_headed, read_header};
 use crate::input::{Input, RecognisedFile, seekable};
 use crate::source::{Opened, Stream};
 
