@@ -63,6 +63,7 @@ pub(super) struct Distances {
 }
 
 /// The result for a group.
+#[derive(Default)]
 pub(super) struct Group {
     pub(super) differing: u64,
     /// Whether only the rule can decide some pairs.
@@ -93,7 +94,9 @@ vectorized! {
         let Distances { absolute, relative } = distances;
         let others = close.doubles[1].read(b, relative);
         let values = close.doubles[0].read(a, absolute);
-        for (value, other) in values.iter_mut().zip(others) {
+        let count = values.len();
+        let mut any = 0;
+        for (value, other) in values.iter_mut().zip(&*others) {
             let distance = (*value - *other).abs();
             let limit = close.absolute + close.relative * other.abs();
             let least = limit * (1.0 - close.slack) - close.lost;
@@ -104,8 +107,17 @@ vectorized! {
             let unsure = if is_sure { distance } else { f64::NAN };
             let apart = if is_same { 0.0 } else { unsure };
             *value = apart;
-            *other = if apart > 0.0 { apart / other.abs() } else { 0.0 };
+            any |= u64::from(apart != 0.0);
         }
+        if any == 0 {
+            return Group::default();
+        }
+        for (apart, other) in values.iter().zip(others) {
+            *other = if *apart > 0.0 { *apart / other.abs() } else { 0.0 };
+        }
+        // the loop takes whole groups
+        absolute[count..].fill(0.0);
+        relative[count..].fill(0.0);
         let mut differing = [0.0; LANES];
         let mut unsure = [0.0; LANES];
         let mut largest = [0.0; LANES];

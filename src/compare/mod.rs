@@ -113,6 +113,7 @@ impl Comparer {
         let [of_a, of_b] = self.itemsizes.map(|size| size.max(1));
         let block = (BLOCK_BYTES / of_a).max(1);
         let blocks = a.chunks(block * of_a).zip(b.chunks(block * of_b));
+        let mut distances = None;
         for (number, (a, b)) in blocks.enumerate() {
             if self.bits.is_some_and(|width| same_bits(a, b, width)) {
                 continue;
@@ -125,11 +126,11 @@ impl Comparer {
             let groups = a.chunks(GROUP * of_a).zip(b.chunks(GROUP * of_b));
             for ((a, b), first) in groups.zip((first..).step_by(GROUP)) {
                 let position = |at: u64| position(first + at);
-                let mut distances = Distances::default();
+                let distances = distances.get_or_insert_with(Distances::default);
                 let found = distances.measure(closeness, a, b);
                 if found.differing > 0 {
                     let item = |at: usize| (&a[at * of_a..][..of_a], &b[at * of_b..][..of_b]);
-                    findings.add_group(&found, &distances, position, item);
+                    findings.add_group(&found, distances, position, item);
                 }
                 if found.unsure {
                     let is_unsure = |at: usize| distances.absolute[at].is_nan();

@@ -268,9 +268,11 @@ fn json(
     Ok(ReadTensor { dtype, shape, elements, rounds })
 }
 
+/// The most bytes of a text that is surely no [wide](is_wide) integer.
+const WIDE: usize = 15;
+
 /// Whether a text is an integer beyond those that are exact as float64.
 fn is_wide(text: &str) -> bool {
-    let is_long = text.len() > 15;
-    is_long
+    text.len() > WIDE
         && text.parse().is_ok_and(|value: i128| value.unsigned_abs() > 1 << f64::MANTISSA_DIGITS)
 }

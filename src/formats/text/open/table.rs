@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::columns::ChosenColumns;
 use super::pieces::TextParser;
-use super::{CellRemedy, MAX_CELL, MAX_NAMES, TextPosition, is_wide};
+use super::{CellRemedy, MAX_CELL, MAX_NAMES, TextPosition, WIDE, is_wide};
 use crate::dtype::{DType, Field, NpyType, Structure};
 use crate::element::{CellReader, ElementError, trimmed};
 use crate::formats::text::TextFault;
@@ -250,15 +250,17 @@ impl TableParser {
 
     /// Take a cell; without a delimiter, Unicode's white space may divide it into several.
     fn take(&mut self, cell: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
-        match str::from_utf8(cell) {
-            Ok(text) if self.delimiter.is_none() && !text.is_ascii() => {
-                let mut cells = text.split_whitespace();
-                cells.try_for_each(|cell| self.take_one(cell.as_bytes(), out))
-            }
-            _ => self.take_one(cell, out),
+        if self.delimiter.is_none()
+            && !cell.is_ascii()
+            && let Ok(text) = str::from_utf8(cell)
+        {
+            let mut cells = text.split_whitespace();
+            return cells.try_for_each(|cell| self.take_one(cell.as_bytes(), out));
         }
+        self.take_one(cell, out)
     }
 
+    #[inline(always)]
     fn take_one(&mut self, cell: &[u8], out: &mut Vec<u8>) -> Result<(), TextFault> {
         self.column += 1;
         self.was_quoted = false;
@@ -286,6 +288,7 @@ impl TableParser {
         }
     }
 
+    #[inline]
     fn element(
         &mut self,
         position: TextPosition,
@@ -296,7 +299,7 @@ impl TableParser {
         if self.is_missing(text) && self.cells.push("nan", out).is_some() {
             return Ok(());
         }
-        self.has_wide = self.has_wide || is_wide(trimmed(text));
+        self.has_wide = self.has_wide || text.len() > WIDE && is_wide(trimmed(text));
         self.cells.push(text, out).ok_or_else(|| match trimmed(text) {
             "" => self.empty_cell(position),
             _ => self.refused(position, text),
