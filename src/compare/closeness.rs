@@ -94,12 +94,21 @@ vectorized! {
         let Distances { absolute, relative } = distances;
         let others = close.doubles[1].read(b, relative);
         let values = close.doubles[0].read(a, absolute);
-        let count = values.len();
+        let least = |limit: f64| limit * (1.0 - close.slack) - close.lost;
         let mut any = 0;
-        for (value, other) in values.iter_mut().zip(&*others) {
+        for (value, other) in values.iter().zip(&*others) {
+            let distance = (*value - *other).abs();
+            let least = least(close.absolute + close.relative * other.abs());
+            any |= u64::from(value != other && !(distance <= least && distance < f64::INFINITY));
+        }
+        if any == 0 {
+            return Group::default();
+        }
+        let count = values.len();
+        for (value, other) in values.iter_mut().zip(others) {
             let distance = (*value - *other).abs();
             let limit = close.absolute + close.relative * other.abs();
-            let least = limit * (1.0 - close.slack) - close.lost;
+            let least = least(limit);
             let most = limit * (1.0 + close.slack) + close.lost;
             // the rule decides on infinities and NaN, too
             let is_sure = distance > most && distance < f64::INFINITY;
@@ -107,13 +116,7 @@ vectorized! {
             let unsure = if is_sure { distance } else { f64::NAN };
             let apart = if is_same { 0.0 } else { unsure };
             *value = apart;
-            any |= u64::from(apart != 0.0);
-        }
-        if any == 0 {
-            return Group::default();
-        }
-        for (apart, other) in values.iter().zip(others) {
-            *other = if *apart > 0.0 { *apart / other.abs() } else { 0.0 };
+            *other = if apart > 0.0 { apart / other.abs() } else { 0.0 };
         }
         // the loop takes whole groups
         absolute[count..].fill(0.0);
