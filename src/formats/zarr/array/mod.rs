@@ -90,6 +90,8 @@ pub(crate) fn array(
         return Err(ZarrError::DType(brief(&format!("{:?}", array.data_type()))));
     }
     let front = only_codec(&codecs);
+    let is_plain = shards.is_some() || array.subchunk_shape().is_none();
+    let may_be_short = is_plain && codecs.bytes_to_bytes_codecs().is_empty();
     let chunks = ZarrChunks {
         array,
         shape: chunk_shape,
@@ -99,6 +101,7 @@ pub(crate) fn array(
         missing,
         codecs,
         front,
+        may_be_short,
         shards,
     };
     tensor.storage = Storage { shard: 0, data: 0..0, kind: StorageKind::Chunks(Arc::new(chunks)) };
@@ -202,6 +205,8 @@ struct ZarrChunks {
     codecs: Arc<CodecChain>,
     /// The codec that alone decodes stored bytes to elements, from front to back.
     front: Option<Arc<dyn BytesToBytesCodecTraits>>,
+    /// Whether the bytes of a chunk are its elements, so that it may end where the array does.
+    may_be_short: bool,
     /// The shards of an array that consists of shards alone.
     shards: Option<Shards>,
 }
@@ -235,10 +240,8 @@ impl ZarrChunks {
             keep_spare(stored);
             return front.map(Some).map_err(|error| error.to_string());
         }
-        // an uncompressed chunk may end where the array does
         let clipped_bytes = clipped.iter().product::<u64>() * self.item as u64;
-        let is_short =
-            stored.len() as u64 == clipped_bytes && self.codecs.bytes_to_bytes_codecs().is_empty();
+        let is_short = self.may_be_short && stored.len() as u64 == clipped_bytes;
         let shape = if is_short { clipped } else { &self.shape };
         let shape: Option<Vec<NonZeroU64>> =
             shape.iter().map(|len| NonZeroU64::new(*len)).collect();
