@@ -63,7 +63,9 @@ pub(crate) fn array(
     let fill = metadata::translate(&mut metadata, &elements)?;
     let mut dtype = elements.dtype;
     let mut annotations = metadata::annotations(&mut metadata, has_fill.then_some(fill));
-    if matches!(dtype, DType::Scalar(Scalar::I8 | Scalar::U8, _)) && annotations.take_bool() {
+    let is_marked = matches!(dtype, DType::Scalar(Scalar::I8 | Scalar::U8, _));
+    let are_booleans = is_marked && annotations.take_bool();
+    if are_booleans {
         dtype = DType::Scalar(Scalar::Bool, Endian::Little);
     }
     metadata::lengthen_empty_chunks(&mut metadata);
@@ -85,9 +87,12 @@ pub(crate) fn array(
     }
     let item = (dtype.item_bits() / 8) as usize;
     let mut tensor = TensorInfo::new(dtype, shape, Order::C, 0);
-    let fill = array.fill_value().as_ne_bytes().to_vec();
+    let mut fill = array.fill_value().as_ne_bytes().to_vec();
     if array.data_type().fixed_size() != Some(item) || fill.len() != item {
         return Err(ZarrError::DType(brief(&format!("{:?}", array.data_type()))));
+    }
+    if are_booleans {
+        make_booleans(&mut fill);
     }
     let front = only_codec(&codecs);
     let is_plain = shards.is_some() || array.subchunk_shape().is_none();
@@ -102,6 +107,7 @@ pub(crate) fn array(
         codecs,
         front,
         may_be_short,
+        are_booleans,
         shards,
     };
     tensor.storage = Storage { shard: 0, data: 0..0, kind: StorageKind::Chunks(Arc::new(chunks)) };
@@ -207,8 +213,15 @@ struct ZarrChunks {
     front: Option<Arc<dyn BytesToBytesCodecTraits>>,
     /// Whether the bytes of a chunk are its elements, so that it may end where the array does.
     may_be_short: bool,
+    /// Whether the elements are integers of 8 bits that xarray marks as booleans.
+    are_booleans: bool,
     /// The shards of an array that consists of shards alone.
     shards: Option<Shards>,
+}
+
+/// Make booleans of integers of 8 bits: all but 0 are true.
+fn make_booleans(integers: &mut [u8]) {
+    integers.iter_mut().for_each(|integer| *integer = u8::from(*integer != 0));
 }
 
 impl ZarrChunks {
@@ -300,6 +313,9 @@ impl Chunks for ZarrChunks {
             let count = clipped.iter().product::<u64>() as usize;
             return Ok(self.fill.repeat(count));
         };
+        if self.are_booleans {
+            make_booleans(&mut bytes);
+        }
         if bytes.len() as u64 != whole || needed < whole {
             // the caller checks the number
             return Ok(bytes);
