@@ -60,8 +60,8 @@ struct NewFile {
     kind: TempKind,
 }
 
-/// A step that gets the folder to be removed.
-pub(super) type BeforeRemoval = Box<dyn FnOnce(OwnedFd) -> bool + Send>;
+/// A step that gets the name of the folder to be removed.
+pub(super) type BeforeRemoval = Box<dyn FnOnce(&TempName) -> bool + Send>;
 
 impl PlacedOutputs {
     /// A new file under a name that was free.
@@ -188,7 +188,7 @@ impl PlacedOutputs {
         let synced = dirs.map(|(_, dir)| sync_dir(dir)).fold(Ok(()), Result::and);
         for ReplacedName { old, before_removal, .. } in std::mem::take(&mut self.names) {
             if let (Some(work), Some(old)) = (before_removal, old)
-                && !open_folder(old.dir(), old.name()).is_ok_and(work)
+                && !work(&old)
             {
                 // leave the folder rather than lose a file
                 old.leave();
@@ -381,7 +381,7 @@ pub(super) fn no_folder(stat: &Stat) -> OsResult<()> {
     }
 }
 
-fn id_of(temp: &TempName) -> Option<FileId> {
+pub(super) fn id_of(temp: &TempName) -> Option<FileId> {
     let stat = statat(temp.dir(), temp.name(), AtFlags::SYMLINK_NOFOLLOW);
     stat.ok().map(|stat| FileId::any(&stat))
 }

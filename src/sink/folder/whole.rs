@@ -13,7 +13,9 @@ use crate::os::fs::{
 };
 use crate::os::io::{Errno, retry_on_intr};
 use crate::sink::file::FileSink;
-use crate::sink::placed::{BeforeRemoval, PlacedOutputs, move_to_free, open_to_sync};
+use crate::sink::placed::{
+    BeforeRemoval, PlacedOutputs, id_of, move_to_free, open_folder, open_to_sync,
+};
 use crate::sink::resolve::FileAt;
 use crate::sink::rights::RightsOf;
 use crate::sink::several::FileInSpace;
@@ -138,9 +140,14 @@ pub(super) fn replace(
     let PreparedFolder { temp_name, fd, .. } = prepared;
     let old = Arc::clone(&folder.fd);
     let Some(at) = folder.at.clone() else { return Err(failed(Errno::BUSY)) };
-    let before_removal: BeforeRemoval = Box::new(move |old| {
-        let old = ExistingFolder { fd: Arc::new(old), ..folder };
-        take_changes(&old, &fd, &names)
+    let before_removal: BeforeRemoval = Box::new(move |removed| {
+        let is_ours =
+            fstat(&folder.fd).is_ok_and(|stat| id_of(removed) == Some(FileId::any(&stat)));
+        if is_ours {
+            return take_changes(&folder.fd, &fd, &names);
+        }
+        // the old folder could not be renamed, and its content was moved to another one
+        open_folder(removed.dir(), removed.name()).is_ok_and(|old| take_changes(&old, &fd, &names))
     });
     exchange(temp_name, &old, at, Some(before_removal), options)
 }
@@ -166,15 +173,15 @@ pub(super) fn exchange(
 
 /// Move the changes that others made in the old folder since it was listed to the new folder;
 /// returns false if some cannot be moved.
-fn take_changes(old: &ExistingFolder, new: &OwnedFd, replaced: &[PathBuf]) -> bool {
+fn take_changes(old: &OwnedFd, new: &OwnedFd, replaced: &[PathBuf]) -> bool {
     let stat = |dir: &OwnedFd, name: &OsStr| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
-    old.names().unwrap_or_default().iter().all(|name| {
+    os::names_in(old).unwrap_or_default().iter().all(|name| {
         let is_replaced = replaced.iter().any(|it| it == name);
         let stays = matches!(
-            (stat(&old.fd, name), stat(new, name)),
+            (stat(old, name), stat(new, name)),
             (Ok(was), Ok(is)) if FileId::any(&was) == FileId::any(&is)
         );
-        is_replaced || stays || renameat(&old.fd, name, new, name).is_ok()
+        is_replaced || stays || renameat(old, name, new, name).is_ok()
     })
 }
 
