@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{
     RenameFlags, XattrFlags, fgetxattr, fremovexattr, fsetxattr, lgetxattr, llistxattr,
     renameat_with,
@@ -30,9 +31,8 @@ pub(crate) fn set_attribute(file: &File, name: &str, value: &str) {
 
 /// The value of an attribute, of up to 256 bytes.
 pub(crate) fn attribute(file: &File, name: &str) -> Option<Vec<u8>> {
-    let mut value = vec![0; 256];
-    let len = fgetxattr(file, name, &mut value[..]).ok()?;
-    value.truncate(len);
+    let mut value = Vec::with_capacity(256);
+    fgetxattr(file, name, spare_capacity(&mut value)).ok()?;
     Some(value)
 }
 
@@ -47,29 +47,32 @@ pub(crate) fn take_attributes(
     has_group: bool,
 ) -> Result<()> {
     let old = path_in(dir, name);
-    let mut names = vec![0; MOST];
-    let len = match llistxattr(&old, &mut names[..]) {
+    // not zeroed: most files have no attributes, and then this memory is never touched
+    let mut names = Vec::with_capacity(MOST);
+    match llistxattr(&old, spare_capacity(&mut names)) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
         // the old file is gone, or no path leads to it
-        Err(Errno::NOENT | Errno::NOTDIR) => 0,
-        len => len?,
-    };
+        Err(Errno::NOENT | Errno::NOTDIR) => {}
+        listed => _ = listed?,
+    }
     let is_list = |name: &[u8]| LISTS.iter().any(|list| list.as_bytes() == name);
-    let names = names[..len].split(|&byte| byte == 0);
+    let names = names.split(|&byte| byte == 0);
     let names = names.filter(|name| !name.is_empty() && !name.starts_with(OWN));
     for list in LISTS.iter().filter(|list| !names.clone().any(|name| name == list.as_bytes())) {
         let _ = fremovexattr(&new, *list);
     }
-    let mut value = vec![0; MOST];
+    let mut value = Vec::with_capacity(MOST);
     // lists last: they may take away the right to set other attributes
     let others = names.clone().filter(|name| which == Attributes::All && !is_list(name));
     for name in others.chain(names.filter(|name| is_list(name))) {
-        let Ok(len) = lgetxattr(&old, name, &mut value[..]) else { continue };
-        let value = &mut value[..len];
-        if is_list(name) && !has_group {
-            lend_no_group(value);
+        value.clear();
+        if lgetxattr(&old, name, spare_capacity(&mut value)).is_err() {
+            continue;
         }
-        match fsetxattr(&new, name, value, XattrFlags::empty()) {
+        if is_list(name) && !has_group {
+            lend_no_group(&mut value);
+        }
+        match fsetxattr(&new, name, &value, XattrFlags::empty()) {
             Err(error) if is_list(name) || name.starts_with(b"user.") => return Err(error),
             _ => {}
         }
