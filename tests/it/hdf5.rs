@@ -293,7 +293,7 @@ fn names_of_false_and_true_are_booleans() {
     let x = plain(&mut file, &names, 2, &[1, 0]);
     let x = file.object(&x);
     let signed = [0x10, 8, 0, 0, 1, 0, 0, 0, 0, 0, 8, 0];
-    let y = [plain(&mut file, &signed, 2, &[0, 1]), vec![attribute("dtype", b"bool")]].concat();
+    let y = [plain(&mut file, &signed, 2, &[0, 5]), vec![attribute("dtype", b"bool")]].concat();
     let y = file.object(&y);
     let root = file.group(&[hard("x", x), hard("y", y)]);
     let dir = write(file.whole(root));
@@ -301,6 +301,7 @@ fn names_of_false_and_true_are_booleans() {
         assert_eq!((tensor["dtype"].as_str(), tensor.get("attributes")), (Some("bool"), None));
     }
     assert_eq!(numbers(&dir, &["-t", "x", "[@in.h5#y]"]), "0");
+    assert_eq!(numbers(&dir, &["-t", "y", "--cast", "int8"]), "0 1");
 }
 
 #[test]

@@ -90,8 +90,10 @@ impl Elements {
         let datatype = Datatype::parse(file, &header.needed(file, kind::DATATYPE)?)?;
         let H5Type { mut dtype, axes, left_out, widening } = H5Type::of(&datatype)?;
         let stored_dtype = dtype.clone();
+        let mut repairs = Repair::of(&datatype);
         if own.is_bool && matches!(dtype, DType::Scalar(Scalar::I8 | Scalar::U8, _)) {
             dtype = DType::Scalar(Scalar::Bool, Endian::Little);
+            repairs.push(Repair::booleans(datatype.size));
         }
         if header.has_attributes && space.most.contains(&None) {
             let axes = space.shape.iter().zip(&space.most);
@@ -112,7 +114,6 @@ impl Elements {
             return Err(damaged("its elements have another number of bytes than their datatype"));
         }
         let mut element = fill.filter(|fill| fill.len() as u64 == item_len).unwrap_or_default();
-        let repairs = Repair::of(&datatype);
         Repair::all(&repairs, &mut element);
         let mut tensor = TensorInfo::new(dtype, shape.clone(), Order::C, 0);
         let has_stored_shape = own.matlab_empty && bytes <= MOST_SHAPE;

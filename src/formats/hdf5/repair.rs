@@ -16,12 +16,24 @@ pub(super) struct Repair {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     Text(TextEnd),
-    Integer { order: ByteOrder, is_signed: bool, offset: u16, precision: u16 },
+    Integer {
+        order: ByteOrder,
+        is_signed: bool,
+        offset: u16,
+        precision: u16,
+    },
     Float(FloatLayout, Scalar),
+    /// An integer of 8 bits that xarray marks as a boolean: all but 0 are true.
+    Boolean,
     Parts(Vec<Repair>),
 }
 
 impl Repair {
+    /// The change that makes booleans of the integers of 8 bits in an element of `size` bytes.
+    pub(super) fn booleans(size: u32) -> Repair {
+        Repair { offset: 0, count: size as usize, size: 1, kind: Kind::Boolean }
+    }
+
     /// The changes to elements of a type.
     pub(super) fn of(datatype: &Datatype) -> Vec<Repair> {
         let size = datatype.size as usize;
@@ -87,6 +99,7 @@ impl Repair {
                     Kind::Float(layout, scalar) => {
                         in_order(layout.order, item, |bits| bits_as(*scalar, layout.value(bits)))
                     }
+                    Kind::Boolean => item.fill(u8::from(item != [0])),
                     Kind::Parts(parts) => Repair::all(parts, item),
                 }
             }
