@@ -222,10 +222,15 @@ impl Chunked {
                 pack(axes, *run, &chunk, from, out);
                 return Ok(());
             }
-            part.resize(inside.bytes() as usize, 0);
-            pack(axes, *run, &chunk, from, &mut part);
+            let taken = if axes.is_empty() {
+                &chunk[from..from + *run as usize]
+            } else {
+                part.resize(inside.bytes() as usize, 0);
+                pack(axes, *run, &chunk, from, &mut part);
+                &part
+            };
             let Runs { offset, axes, run } = dense.part(&items).coalesced();
-            unpack(&axes, run, &part, Cell::from_mut(out).as_slice_of_cells(), offset as usize);
+            unpack(&axes, run, taken, Cell::from_mut(out).as_slice_of_cells(), offset as usize);
         }
         Ok(())
     }

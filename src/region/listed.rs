@@ -9,6 +9,7 @@ use crate::chunked::{ChunkPieces, Chunked};
 use crate::execute::{FillError, Pieces, ReadFrom, VisitRange};
 use crate::gather::{SortedList, copy_rows};
 use crate::runs::Runs;
+use crate::tensor::{keep_spare, spare_bytes};
 
 pub(super) struct ListedPieces {
     /// The pieces of all items between the first listed one and the last.
@@ -75,7 +76,7 @@ impl Pieces for ListedPieces {
             return self.boxes.fill(number, from, out);
         }
         let (items, listed) = self.items(number);
-        let mut all = vec![0; self.boxes.output(number).bytes() as usize];
+        let mut all = spare_bytes(self.boxes.output(number).bytes() as usize);
         self.boxes.fill(number, from, &mut all)?;
         let Range { start, end } = items[self.axis];
         let inner = items[self.axis + 1..].iter().map(|items| items.end - items.start);
@@ -86,6 +87,7 @@ impl Pieces for ListedPieces {
         for (row, out) in rows.zip(out.chunks_exact_mut(offsets.len() * item.run as usize)) {
             copy_rows(row, 0, &offsets, &item, out);
         }
+        keep_spare(all);
         Ok(())
     }
 

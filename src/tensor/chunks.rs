@@ -173,7 +173,6 @@ pub(crate) fn spare_memory(bytes: usize) -> Vec<u8> {
 }
 
 /// Memory of `bytes` bytes, to be overwritten: zeros, or old content.
-#[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn spare_bytes(bytes: usize) -> Vec<u8> {
     // a little more, as encoded chunks differ in length
     let mut memory = take_spare(bytes + bytes / 16);
@@ -181,7 +180,6 @@ pub(crate) fn spare_bytes(bytes: usize) -> Vec<u8> {
     memory
 }
 
-#[cfg(any(feature = "hdf5", feature = "zarr"))]
 fn take_spare(bytes: usize) -> Vec<u8> {
     let mut spare = lock_spare();
     let fits = |(_, it): &(usize, &Vec<u8>)| it.capacity() >= bytes && it.capacity() / 2 <= bytes;

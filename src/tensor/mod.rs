@@ -20,8 +20,8 @@ mod tensors;
 
 pub use chunks::{ChunkCodec, ChunkFile, Chunks, EncodeChunks, StoredChunks};
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
-pub(crate) use chunks::{cut, spare_bytes, spare_memory};
-pub(crate) use chunks::{drop_spare, keep_spare};
+pub(crate) use chunks::{cut, spare_memory};
+pub(crate) use chunks::{drop_spare, keep_spare, spare_bytes};
 pub use info::{
     Annotations, LazyAnnotations, Storage, StorageKind, TensorInfo, axis_number, number,
 };

@@ -28,6 +28,11 @@ pub(super) trait Hierarchy: Send + Sync {
     /// The value of a key; `None` where there is none.
     fn value<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError>;
 
+    /// The value of a key, which is read in many ranges.
+    fn ranged<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError> {
+        self.value(key)
+    }
+
     fn whole(&self, key: &str) -> Result<Option<Vec<u8>>, SourceError> {
         let value = self.value(key)?;
         value.map(|value| value.read(0..fits(value.len())?)).transpose()
@@ -114,7 +119,7 @@ impl<H: Hierarchy> ValueStore for Values<H> {
     }
 
     fn range(&self, key: &StoreKey, range: ByteRange) -> Result<Option<Vec<u8>>, StorageError> {
-        let value = self.0.value(key.as_str()).map_err(failed)?;
+        let value = self.0.ranged(key.as_str()).map_err(failed)?;
         value.map(|value| read_range(value.as_ref(), range)).transpose()
     }
 

@@ -20,21 +20,23 @@ use crate::source::{
     spool,
 };
 
-struct ZarrFolder(PathBuf);
-
-pub(crate) fn open_path(
-    location: &Location,
-    path: &Path,
-    options: &OpenOptions,
-) -> Result<Input, Error> {
-    let folder = ZarrFolder(path.to_owned());
-    hierarchy::input(location, &folder, Arc::new(MemorySource::default()), options)
+struct ZarrFolder {
+    path: PathBuf,
+    /// Files that are read in ranges, which are opened once.
+    ranged: Mutex<HashMap<String, Arc<dyn Source>>>,
 }
 
-impl Hierarchy for ZarrFolder {
-    fn value<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError> {
-        match source::open_file(&self.0.join(key), IoMode::Read) {
-            Ok(file) => Ok(Some(Box::new(Arc::<dyn Source>::from(file)))),
+/// The number of files that are held open for ranges of their bytes.
+const MOST_OPEN: usize = 32;
+
+impl ZarrFolder {
+    fn new(path: PathBuf) -> ZarrFolder {
+        ZarrFolder { path, ranged: Mutex::default() }
+    }
+
+    fn open(&self, key: &str) -> Result<Option<Arc<dyn Source>>, SourceError> {
+        match source::open_file(&self.path.join(key), IoMode::Read) {
+            Ok(file) => Ok(Some(file.into())),
             Err(OpenError::Io(error))
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
@@ -46,17 +48,48 @@ impl Hierarchy for ZarrFolder {
             }),
         }
     }
+}
+
+pub(crate) fn open_path(
+    location: &Location,
+    path: &Path,
+    options: &OpenOptions,
+) -> Result<Input, Error> {
+    let folder = ZarrFolder::new(path.to_owned());
+    hierarchy::input(location, &folder, Arc::new(MemorySource::default()), options)
+}
+
+impl Hierarchy for ZarrFolder {
+    fn value<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError> {
+        Ok(self.open(key)?.map(|file| -> Box<dyn StoredValue> { Box::new(file) }))
+    }
+
+    fn ranged<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError> {
+        let mut ranged = self.ranged.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = match ranged.get(key) {
+            Some(file) => Arc::clone(file),
+            None => {
+                let Some(file) = self.open(key)? else { return Ok(None) };
+                if ranged.len() >= MOST_OPEN {
+                    ranged.clear();
+                }
+                ranged.insert(key.to_owned(), Arc::clone(&file));
+                file
+            }
+        };
+        Ok(Some(Box::new(file)))
+    }
 
     fn expect(&self, key: &str, _: u64) {
         // a fault of the file is reported when it is read
-        if let Ok(file) = source::open_file(&self.0.join(key), IoMode::Read) {
+        if let Ok(file) = source::open_file(&self.path.join(key), IoMode::Read) {
             file.advise(0..file.len(), Advice::WillNeed);
         }
     }
 
     fn children(&self, group: &str) -> Result<Vec<String>, SourceError> {
         let mut names = Vec::new();
-        let folder = self.0.join(group);
+        let folder = self.path.join(group);
         for entry in folder.read_dir()? {
             let entry = entry?;
             // a name that is not text names no node
@@ -72,7 +105,7 @@ impl Hierarchy for ZarrFolder {
     }
 
     fn array(&self, path: &str) -> ArrayStore {
-        Arc::new(Values(ZarrFolder(self.0.join(path))))
+        Arc::new(Values(ZarrFolder::new(self.path.join(path))))
     }
 }
 
