@@ -140,12 +140,13 @@ pub fn small_files(location: &Location) -> Result<SmallFiles, Error> {
     let mut found = SmallFiles::default();
     let Some(path) = location.path() else { return Ok(found) };
     let folder = folder_of(path);
+    let own_name = path.file_name().filter(|_| path != folder);
     let blobs = blobs_of(folder);
     for entry in read_dir(folder).map_err(|error| Error::file(folder, error))? {
         let entry = entry.map_err(|error| Error::file(folder, error))?;
         let mut path = entry.path();
         let Ok(name) = entry.file_name().into_string() else { continue };
-        if holds_tensors(&name) || Some(&*path) == location.path() {
+        if holds_tensors(&name) || own_name.is_some_and(|own| own == &*name) {
             continue;
         }
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());

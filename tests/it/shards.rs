@@ -244,6 +244,10 @@ fn a_folder_of_one_file_is_written() {
     shows(dir.path(), &["merge", "one", "-o", "four/"], 0, &[], note);
     let says = "tslice: two/: the folder exists and is not empty\nhint: --force replaces the checkpoint, or the arrays of Zarr, that it holds\n";
     shows(dir.path(), &["one", "--with-files", "-o", "two/"], 1, &[], says);
+    // the input itself is not beside it, whatever its ending
+    fs::create_dir(dir.path().join("six")).unwrap();
+    fs::write(dir.path().join("six/w.dat"), shard(&[("a", &[1, 2])])).unwrap();
+    shows(&dir.path().join("six"), &["w.dat", "-o", "out/"], 0, &[], "");
     // in place of shards and their index
     shows(dir.path(), &["in", "-o", "five/"], 0, &[], "");
     shows(dir.path(), &["one/model.safetensors", "--with-files", "-o", "five/", "-f"], 0, &[], "");
