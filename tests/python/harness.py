@@ -238,9 +238,10 @@ def run_case(case, kind, number, keep):
     return story + (f"\n  files: {case.dir}" if keep else "")
 
 
-def run_cases(title, options, one, initializer=None):
+def run_cases(title, options, one, initializer=None, words=()):
     """Runs `one((options, number))`, a function of a module, for each case; the exit status. It
-    answers None, or what went wrong."""
+    answers None, or what went wrong. `words` go with --seed and --only to run a case again."""
+    script = " ".join([f"tests/python/{title}.py", *words])
     numbers = range(options.count) if options.only is None else [options.only]
     jobs = [(options, number) for number in numbers]
     started, tally = time.monotonic(), Tally()
@@ -254,7 +255,7 @@ def run_cases(title, options, one, initializer=None):
             tally.failed += 1
             if tally.failed <= options.show:
                 print(problem)
-                print(f"  again: python tests/python/{title}.py --bin {shlex.quote(options.bin)} "
+                print(f"  again: python {script} --bin {shlex.quote(options.bin)} "
                       f"--seed {options.seed} --only {number} --keep", flush=True)
     print(f"{title}: seed {options.seed}, NumPy {np.__version__}, {time.monotonic() - started:.1f} s")
     return tally.finish()
