@@ -434,7 +434,7 @@ mod tests {
         }
     }
 
-    /// Expected: np.result_type of NumPy 2.4 with ml_dtypes; tests/python/joins_differential.py
+    /// Expected: np.result_type of NumPy 2.4 with ml_dtypes; tests/python/cast_differential.py
     /// asks it for all pairs.
     #[test]
     fn common_types_are_those_of_numpy() {

@@ -1,5 +1,5 @@
 //! Tensors that are joined and cut by name: `concat`, `stack` and `split` with `--group`. What they make of random
-//! checkpoints is held against dicts of arrays in `tests/python/group_differential.py`.
+//! checkpoints is held against dicts of arrays in `tests/python/assembly_differential.py`.
 
 use std::fs;
 use std::path::Path;

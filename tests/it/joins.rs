@@ -1,5 +1,5 @@
 //! `tslice concat`, `tslice stack` and `tslice split`. What they make of random arrays is held against NumPy in
-//! `tests/python/joins_differential.py`.
+//! `tests/python/assembly_differential.py`.
 
 use std::fs;
 use std::path::Path;

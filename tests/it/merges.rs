@@ -1,5 +1,5 @@
 //! `tslice merge`. What it makes of random files is held against dicts of arrays in
-//! `tests/python/merge_differential.py`.
+//! `tests/python/assembly_differential.py`.
 
 use std::collections::HashMap;
 use std::fs;
