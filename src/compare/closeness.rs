@@ -79,27 +79,25 @@ impl Default for Distances {
     }
 }
 
-impl Distances {
-    /// Measure at most [`GROUP`] pairs.
-    pub(super) fn measure(&mut self, close: &Closeness, a: &[u8], b: &[u8]) -> Group {
-        measure(self, close, a, b)
-    }
-}
-
 /// The number of results that are folded side by side, so that no addition waits for another.
 const LANES: usize = 8;
 
 vectorized! {
-    fn measure(distances: &mut Distances, close: &Closeness, a: &[u8], b: &[u8]) -> Group {
+    /// Measure at most [`GROUP`] pairs.
+    pub(super) fn measure(distances: &mut Distances, close: &Closeness, a: &[u8], b: &[u8]) -> Group {
         let Distances { absolute, relative } = distances;
         let others = close.doubles[1].read(b, relative);
         let values = close.doubles[0].read(a, absolute);
-        let least = |limit: f64| limit * (1.0 - close.slack) - close.lost;
+        let limit = |other: f64| close.absolute + close.relative * other.abs();
+        let is_same = |value: f64, other: f64| {
+            let distance = (value - other).abs();
+            let least = limit(other) * (1.0 - close.slack) - close.lost;
+            // without branches, which would keep the loops from becoming vectors
+            (value == other) | (distance <= least) & (distance < f64::INFINITY)
+        };
         let mut any = 0;
         for (value, other) in values.iter().zip(&*others) {
-            let distance = (*value - *other).abs();
-            let least = least(close.absolute + close.relative * other.abs());
-            any |= u64::from(value != other && !(distance <= least && distance < f64::INFINITY));
+            any |= u64::from(!is_same(*value, *other));
         }
         if any == 0 {
             return Group::default();
@@ -107,14 +105,11 @@ vectorized! {
         let count = values.len();
         for (value, other) in values.iter_mut().zip(others) {
             let distance = (*value - *other).abs();
-            let limit = close.absolute + close.relative * other.abs();
-            let least = least(limit);
-            let most = limit * (1.0 + close.slack) + close.lost;
+            let most = limit(*other) * (1.0 + close.slack) + close.lost;
             // the rule decides on infinities and NaN, too
             let is_sure = distance > most && distance < f64::INFINITY;
-            let is_same = value == other || distance <= least && distance < f64::INFINITY;
             let unsure = if is_sure { distance } else { f64::NAN };
-            let apart = if is_same { 0.0 } else { unsure };
+            let apart = if is_same(*value, *other) { 0.0 } else { unsure };
             *value = apart;
             *other = if apart > 0.0 { apart / other.abs() } else { 0.0 };
         }

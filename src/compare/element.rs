@@ -1,6 +1,8 @@
 //! The parts of an element that are compared (the element itself, or the fields of a structure at any
 //! depth), and the rule for equal values.
 
+use std::borrow::Cow;
+
 use half::f16;
 
 use crate::dtype::{DType, Endian, Step, walk};
@@ -21,9 +23,8 @@ pub(super) enum LeafValue<'a> {
     Integer(i128),
     Float(Float),
     Complex(Float, Float),
-    Bytes(&'a [u8]),
-    /// Code points converted from big-endian to little-endian.
-    Owned(Vec<u8>),
+    /// Bytes as they are stored; code points converted from big-endian to little-endian.
+    Bytes(Cow<'a, [u8]>),
 }
 
 /// A float with its bits, which distinguish NaNs.
@@ -90,7 +91,7 @@ impl Leaf {
             LeafValue::Integer(value) => value != i128::from(NAT),
             LeafValue::Float(float) => float.is_finite(),
             LeafValue::Complex(real, imaginary) => real.is_finite() && imaginary.is_finite(),
-            LeafValue::Bytes(_) | LeafValue::Owned(_) => true,
+            LeafValue::Bytes(_) => true,
         }
     }
 
@@ -114,10 +115,10 @@ impl Leaf {
             Meaning::Unicode(Endian::Big) => {
                 let mut swapped = bytes.to_vec();
                 swapped.chunks_exact_mut(4).for_each(<[u8]>::reverse);
-                LeafValue::Owned(swapped)
+                LeafValue::Bytes(swapped.into())
             }
             Meaning::Unicode(Endian::Little) | Meaning::Bytes | Meaning::Void => {
-                LeafValue::Bytes(bytes)
+                LeafValue::Bytes(bytes.into())
             }
         }
     }
@@ -163,7 +164,7 @@ impl Rule {
             (LeafValue::Complex(ar, ai), LeafValue::Complex(br, bi)) => {
                 self.same_floats(&[*ar, *ai], &[*br, *bi])
             }
-            (a, b) => a.bytes() == b.bytes(),
+            (a, b) => a == b,
         }
     }
 
@@ -174,9 +175,9 @@ impl Rule {
         if a_is_nan || b_is_nan {
             return self.equal_nan && a_is_nan && b_is_nan;
         }
-        let apart = [a[0].distance(b[0]), a[1].distance(b[1])];
-        let size = b[0].value().hypot(b[1].value());
-        apart == [0.0, 0.0] || self.within(apart[0].hypot(apart[1]), size, FloatFormat::DOUBLE)
+        let (apart, size) = distance(a, b);
+        // equal infinities have no distance
+        a == b || apart == 0.0 || self.within(apart, size, FloatFormat::DOUBLE)
     }
 
     /// Compare floats (one part) or complex numbers (two).
@@ -192,10 +193,7 @@ impl Rule {
                 || self.tolerance.is_none() && same_bits();
         }
         let format = a[0].format;
-        let size = |parts: [f64; 2]| match a.len() {
-            1 => parts[0].abs(),
-            _ => round(parts[0].hypot(parts[1]), format),
-        };
+        let size = |parts: [f64; 2]| round(magnitude(parts), format);
         let part = |floats: &[Float], at: usize| floats.get(at).map_or(0.0, |float| float.value);
         let difference = |at| round(part(a, at) - part(b, at), format);
         let size_b = size([part(b, 0), part(b, 1)]);
@@ -233,7 +231,18 @@ impl Float {
     }
 }
 
-#[derive(Clone, Copy)]
+/// The absolute value of a complex number; the imaginary part of a real one is 0.
+fn magnitude([real, imaginary]: [f64; 2]) -> f64 {
+    if imaginary == 0.0 { real.abs() } else { real.hypot(imaginary) }
+}
+
+/// The distance of two complex numbers, and the absolute value of the second.
+fn distance(a: [RealNumber; 2], b: [RealNumber; 2]) -> (f64, f64) {
+    let apart = [a[0].distance(b[0]), a[1].distance(b[1])];
+    (magnitude(apart), magnitude(b.map(RealNumber::value)))
+}
+
+#[derive(Clone, Copy, PartialEq)]
 enum RealNumber {
     Integer(i128),
     Float(f64),
@@ -251,8 +260,8 @@ impl RealNumber {
         }
     }
 
-    /// The absolute difference; 0 only for equal numbers. It is rounded once, unless an integer of more
-    /// than 53 bits meets a fraction.
+    /// The absolute difference; 0 only for equal numbers, and NaN for equal infinities. It is rounded once, unless
+    /// an integer of more than 53 bits meets a fraction.
     fn distance(self, other: RealNumber) -> f64 {
         /// The bound below which the whole part of a double fits in an `i128`.
         const MOST: f64 = 1e30;
@@ -264,7 +273,6 @@ impl RealNumber {
             {
                 ((integer - float.trunc() as i128) as f64 - float.fract()).abs()
             }
-            (a, b) if a.value() == b.value() => 0.0,
             (a, b) => (a.value() - b.value()).abs(),
         }
     }
@@ -272,43 +280,20 @@ impl RealNumber {
 
 impl LeafValue<'_> {
     fn parts(&self) -> Option<[RealNumber; 2]> {
-        const NONE: RealNumber = RealNumber::Integer(0);
+        const NONE: RealNumber = RealNumber::Float(0.0);
         Some(match self {
             LeafValue::Integer(value) => [RealNumber::Integer(*value), NONE],
             LeafValue::Float(float) => [RealNumber::Float(float.value), NONE],
             LeafValue::Complex(real, imaginary) => {
                 [RealNumber::Float(real.value), RealNumber::Float(imaginary.value)]
             }
-            LeafValue::Bytes(_) | LeafValue::Owned(_) => return None,
+            LeafValue::Bytes(_) => return None,
         })
     }
 
-    fn bytes(&self) -> &[u8] {
-        match self {
-            LeafValue::Bytes(bytes) => bytes,
-            LeafValue::Owned(bytes) => bytes,
-            _ => &[],
-        }
-    }
-
+    /// The absolute difference of two numbers, and the difference relative to `other`.
     pub(super) fn distance(&self, other: &LeafValue<'_>) -> Option<(f64, f64)> {
-        let (absolute, size) = match (self, other) {
-            (LeafValue::Integer(a), LeafValue::Integer(b)) => {
-                ((a - b).unsigned_abs() as f64, b.unsigned_abs() as f64)
-            }
-            (LeafValue::Float(a), LeafValue::Float(b)) => {
-                ((a.value - b.value).abs(), b.value.abs())
-            }
-            (LeafValue::Complex(ar, ai), LeafValue::Complex(br, bi)) => {
-                ((ar.value - br.value).hypot(ai.value - bi.value), br.value.hypot(bi.value))
-            }
-            (a, b) => {
-                let a = a.parts()?;
-                let b = b.parts()?;
-                let apart = a[0].distance(b[0]).hypot(a[1].distance(b[1]));
-                (apart, b[0].value().hypot(b[1].value()))
-            }
-        };
+        let (absolute, size) = distance(self.parts()?, other.parts()?);
         (!absolute.is_nan()).then_some((absolute, absolute / size))
     }
 }

@@ -14,7 +14,7 @@
 //! assert_eq!((findings.differing, findings.absolute.unwrap().position), (1, 1));
 //! ```
 
-use closeness::{Closeness, Distances, GROUP, Group};
+use closeness::{Closeness, Distances, GROUP, Group, measure};
 use element::{Leaf, all_parts, types};
 
 use crate::cast::{swap, vectorized};
@@ -89,12 +89,13 @@ impl Comparer {
         self.itemsizes[0] > LARGE
     }
 
-    /// Whether a condition holds for all parts of an element.
-    fn all(&self, mut holds: impl FnMut(&Leaf, &Leaf) -> bool) -> bool {
+    /// Whether a condition holds for all items of all parts of an element.
+    fn all(&self, holds: impl Fn(&Leaf, &Leaf, usize) -> bool) -> bool {
+        let of_part = |a: &Leaf, b: &Leaf| (0..a.count).all(|item| holds(a, b, item));
         if !self.is_large() {
-            return self.leaves.iter().all(|(a, b)| holds(a, b));
+            return self.leaves.iter().all(|(a, b)| of_part(a, b));
         }
-        all_parts(&self.dtype, &self.types, holds)
+        all_parts(&self.dtype, &self.types, of_part)
     }
 
     /// Bytes per element on each side; equal if elements are large, 0 for `|S0` and the like.
@@ -127,7 +128,7 @@ impl Comparer {
             for ((a, b), first) in groups.zip((first..).step_by(GROUP)) {
                 let position = |at: u64| position(first + at);
                 let distances = distances.get_or_insert_with(Distances::default);
-                let found = distances.measure(closeness, a, b);
+                let found = measure(distances, closeness, a, b);
                 if found.differing > 0 {
                     let item = |at: usize| (&a[at * of_a..][..of_a], &b[at * of_b..][..of_b]);
                     findings.add_group(&found, distances, position, item);
@@ -152,14 +153,10 @@ impl Comparer {
         let [of_a, of_b] = self.itemsizes.map(|size| size.max(1));
         let elements = a.chunks_exact(of_a).zip(b.chunks_exact(of_b)).enumerate();
         for (at, (a, b)) in elements.filter(|(at, _)| may_differ(*at)) {
-            if !self.all(|of_a, of_b| self.same(of_a, a, of_b, b)) {
+            if !self.all(|of_a, of_b, item| self.same_item(of_a, a, of_b, b, item)) {
                 findings.add(position(at as u64), self.pair(a, b));
             }
         }
-    }
-
-    fn same(&self, of_a: &Leaf, a: &[u8], of_b: &Leaf, b: &[u8]) -> bool {
-        (0..of_a.count).all(|item| self.same_item(of_a, a, of_b, b, item))
     }
 
     fn same_item(&self, of_a: &Leaf, a: &[u8], of_b: &Leaf, b: &[u8], item: usize) -> bool {
@@ -168,17 +165,13 @@ impl Comparer {
         if self.same_dtype { self.rule.same(&a, &b) } else { self.rule.same_numbers(&a, &b) }
     }
 
-    /// Whether a part has different items, of which one is NaN, NaT or infinite.
-    fn not_finite(&self, of_a: &Leaf, a: &[u8], of_b: &Leaf, b: &[u8]) -> bool {
-        (0..of_a.count).any(|item| {
-            let finite = of_a.is_finite(a, item) && of_b.is_finite(b, item);
-            !finite && !self.same_item(of_a, a, of_b, b, item)
-        })
-    }
-
     /// Describe two elements that differ; only elements that are one finite number have a distance.
     fn pair<'a>(&self, a: &'a [u8], b: &'a [u8]) -> Pair<'a> {
-        let not_finite = !self.all(|of_a, of_b| !self.not_finite(of_a, a, of_b, b));
+        // items that differ, one of them NaN, NaT or infinite
+        let not_finite = !self.all(|of_a, of_b, item| {
+            let is_finite = of_a.is_finite(a, item) && of_b.is_finite(b, item);
+            is_finite || self.same_item(of_a, a, of_b, b, item)
+        });
         let distance = match self.leaves.as_slice() {
             [(of_a, of_b)] if !not_finite && of_a.is_alone(self.itemsizes[0]) => {
                 of_a.value(a, 0).distance(&of_b.value(b, 0))
@@ -237,27 +230,17 @@ pub struct Pair<'a> {
 
 impl Findings {
     pub(super) fn add(&mut self, position: u64, pair: Pair<'_>) {
+        let values = || (pair.a.to_vec(), pair.b.to_vec());
         self.differing += 1;
-        let found = |difference| Largest {
-            difference,
-            position,
-            values: (pair.a.to_vec(), pair.b.to_vec()),
-        };
-        if Largest::is_later(&self.first, position) {
-            self.first = Some(found(0.0));
-        }
+        Largest::update(&mut self.first, 0.0, position, values);
         if pair.not_finite {
             self.not_finite += 1;
-            if Largest::is_later(&self.first_not_finite, position) {
-                self.first_not_finite = Some(found(0.0));
-            }
+            Largest::update(&mut self.first_not_finite, 0.0, position, values);
         }
         let Some((absolute, relative)) = pair.distance else { return };
-        if Largest::is_exceeded(&self.absolute, absolute, position) {
-            self.absolute = Some(found(absolute));
-        }
-        if !relative.is_nan() && Largest::is_exceeded(&self.relative, relative, position) {
-            self.relative = Some(found(relative));
+        Largest::update(&mut self.absolute, absolute, position, values);
+        if !relative.is_nan() {
+            Largest::update(&mut self.relative, relative, position, values);
         }
     }
 
@@ -269,17 +252,14 @@ impl Findings {
         position: impl Fn(u64) -> u64,
         item: impl Fn(usize) -> (&'a [u8], &'a [u8]),
     ) {
-        let largest = |at: usize, difference: f64, position: u64| {
+        let values = |at: usize| {
             let (a, b) = item(at);
-            Some(Largest { difference, position, values: (a.to_vec(), b.to_vec()) })
+            (a.to_vec(), b.to_vec())
         };
         self.differing += found.differing;
         let differing = distances.absolute.iter().enumerate().filter(|(_, apart)| **apart > 0.0);
-        let first = differing.map(|(at, _)| (position(at as u64), at)).min();
-        if let Some((position, at)) =
-            first.filter(|(position, _)| Largest::is_later(&self.first, *position))
-        {
-            self.first = largest(at, 0.0, position);
+        if let Some((position, at)) = differing.map(|(at, _)| (position(at as u64), at)).min() {
+            Largest::update(&mut self.first, 0.0, position, || values(at));
         }
         let of_both = [
             (&mut self.absolute, &distances.absolute, found.absolute),
@@ -290,10 +270,7 @@ impl Findings {
                 continue;
             }
             for (at, _) in all.iter().enumerate().filter(|(_, apart)| **apart == most) {
-                let position = position(at as u64);
-                if Largest::is_exceeded(ours, most, position) {
-                    *ours = largest(at, most, position);
-                }
+                Largest::update(ours, most, position(at as u64), || values(at));
             }
         }
     }
@@ -301,39 +278,33 @@ impl Findings {
     pub fn merge(&mut self, other: Findings) {
         self.differing += other.differing;
         self.not_finite += other.not_finite;
-        Largest::keep_first(&mut self.first, other.first);
-        Largest::keep_first(&mut self.first_not_finite, other.first_not_finite);
+        Largest::merge(&mut self.first, other.first);
+        Largest::merge(&mut self.first_not_finite, other.first_not_finite);
         Largest::merge(&mut self.absolute, other.absolute);
         Largest::merge(&mut self.relative, other.relative);
     }
 }
 
 impl Largest {
-    /// Whether nothing was found before this position.
-    fn is_later(found: &Option<Largest>, position: u64) -> bool {
-        found.as_ref().is_none_or(|found| position < found.position)
-    }
-
-    fn keep_first(ours: &mut Option<Largest>, theirs: Option<Largest>) {
-        if let Some(theirs) = theirs
-            && Largest::is_later(ours, theirs.position)
-        {
-            *ours = Some(theirs);
+    /// Replace `ours` by a larger difference, or by an equal one at an earlier position.
+    fn update(
+        ours: &mut Option<Largest>,
+        difference: f64,
+        position: u64,
+        values: impl FnOnce() -> (Vec<u8>, Vec<u8>),
+    ) {
+        let is_exceeded = ours.as_ref().is_none_or(|ours| {
+            difference > ours.difference
+                || difference == ours.difference && position < ours.position
+        });
+        if is_exceeded {
+            *ours = Some(Largest { difference, position, values: values() });
         }
     }
 
-    fn is_exceeded(largest: &Option<Largest>, difference: f64, position: u64) -> bool {
-        largest.as_ref().is_none_or(|largest| {
-            difference > largest.difference
-                || difference == largest.difference && position < largest.position
-        })
-    }
-
     fn merge(ours: &mut Option<Largest>, theirs: Option<Largest>) {
-        if let Some(theirs) = theirs
-            && Largest::is_exceeded(ours, theirs.difference, theirs.position)
-        {
-            *ours = Some(theirs);
+        if let Some(Largest { difference, position, values }) = theirs {
+            Largest::update(ours, difference, position, || values);
         }
     }
 }
@@ -343,11 +314,9 @@ impl Largest {
 pub fn same_dtype(a: &DType, b: &DType) -> bool {
     match (a, b) {
         (DType::Scalar(a, _), DType::Scalar(b, _)) => a == b,
-        (DType::Scalar(..) | DType::Blocks(_), DType::Npy(_)) => is_stored_as(a, b),
-        (DType::Npy(_), DType::Scalar(..) | DType::Blocks(_)) => is_stored_as(b, a),
         (DType::Blocks(a), DType::Blocks(b)) => a == b,
-        (DType::Scalar(..), DType::Blocks(_)) | (DType::Blocks(_), DType::Scalar(..)) => false,
         (DType::Npy(a), DType::Npy(b)) => same_type(a, b),
+        _ => is_stored_as(a, b) || is_stored_as(b, a),
     }
 }
 
