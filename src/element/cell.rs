@@ -178,10 +178,7 @@ struct FloatNumber {
 impl FloatNumber {
     /// Append the nearest float; `None` where the format has only NaN for a number.
     fn push(self, value: f64, out: &mut Vec<u8>) -> Option<()> {
-        let bits = match self.width {
-            8 => value.to_bits(),
-            _ => u64::from(self.format.round(value)),
-        };
+        let bits = self.format.bits(value);
         if !value.is_nan() && self.width < 8 && self.format.value(u128::from(bits)).is_nan() {
             return None;
         }

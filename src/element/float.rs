@@ -204,7 +204,21 @@ const fn power_of_two(exponent: i32) -> f64 {
 }
 
 impl FloatFormat {
-    /// The code of the nearest number, ties to even.
+    /// The bits of the nearest number, ties to even, of doubles too.
+    #[inline]
+    pub(crate) fn bits(self, value: f64) -> u64 {
+        match self.mantissa {
+            52 => value.to_bits(),
+            _ => self.round(value).into(),
+        }
+    }
+
+    /// The nearest number of the format.
+    pub(crate) fn nearest(self, value: f64) -> f64 {
+        self.value(self.bits(value).into())
+    }
+
+    /// The code of the nearest number, ties to even; not for doubles.
     ///
     /// This adds a power of two that leaves as many bits of the sum as the mantissa has, so that
     /// the addition rounds, and then subtracts it as an integer.

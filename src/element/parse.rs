@@ -144,13 +144,9 @@ impl NumberText<'_> {
         let format = FloatFormat::of(scalar)
             .ok_or_else(|| ElementError::Unsupported(self.dtype.to_string()))?;
         let sign = if real.negative { -1.0 } else { 1.0 };
-        let bits = if scalar == Scalar::F64 {
-            value.copysign(sign).to_bits()
-        } else {
-            let is_rounded = real.is_finite() && value > 0.0;
-            let value = if is_rounded { rounded_to_odd(text, value) } else { value };
-            u64::from(format.round(value.copysign(sign)))
-        };
+        let is_rounded = scalar != Scalar::F64 && real.is_finite() && value > 0.0;
+        let value = if is_rounded { rounded_to_odd(text, value) } else { value };
+        let bits = format.bits(value.copysign(sign));
         let nearest = format.value(u128::from(bits));
         if nearest.is_nan() != value.is_nan() || nearest.is_infinite() && real.is_finite() {
             return Err(overflow());

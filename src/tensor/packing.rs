@@ -203,10 +203,8 @@ impl Unpacking {
             (false, false) => masked(read),
             (_, true) => read,
         };
-        let to_float = |value: f64| match FloatFormat::of(to) {
-            Some(format) if to != Scalar::F64 => format.value(format.round(value).into()),
-            _ => value,
-        };
+        let to_float =
+            |value: f64| FloatFormat::of(to).map_or(value, |format| format.nearest(value));
         // a number in Zarr has no type of its own, and takes the type of the values
         let rounded = |value: f64| if said.is_hdf5 { value } else { to_float(value) };
         // nor has the fill value that `_Unsigned` changes, in xarray

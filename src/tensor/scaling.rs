@@ -39,10 +39,8 @@ impl Scaling {
             return Ok(tensor.clone());
         }
         // a number of Python takes the dtype of the array
-        let rounded = |value: f64| match FloatFormat::of(scalar) {
-            Some(format) if scalar != Scalar::F64 => format.value(format.round(value).into()),
-            _ => value,
-        };
+        let format = FloatFormat::of(scalar);
+        let rounded = |value: f64| format.map_or(value, |format| format.nearest(value));
         let to = DType::Scalar(scalar, Endian::Little);
         let unpacking = Unpacking {
             from: tensor.dtype.clone(),
