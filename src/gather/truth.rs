@@ -57,7 +57,7 @@ impl Truth {
                 within(integers.range(), sign, false, order)
             }
             (None, Some(format)) if bits > 8 => {
-                let number = rounded(number.float(), scalar);
+                let number = format.nearest(number.float());
                 let code =
                     |key: i128| if key < 0 { format.sign() | !key as u128 } else { key as u128 };
                 let last = format.infinity().unwrap_or_else(|| format.greatest()) as i128;
@@ -65,13 +65,13 @@ impl Truth {
                 within((!last, last), sign, true, |key| order(key).unwrap_or(Ordering::Equal))
             }
             (None, Some(format)) => {
-                let number = rounded(number.float(), scalar);
+                let number = format.nearest(number.float());
                 let holds =
                     |code: usize| sign.holds(format.value(code as u128).partial_cmp(&number));
                 (Kind::Bytes(Box::new(std::array::from_fn(holds))), false)
             }
-            (None, None) => match scalar.part() {
-                Some(part) => (Kind::Complex(sign, rounded(number.float(), part)), false),
+            (None, None) => match scalar.part().and_then(FloatFormat::of) {
+                Some(part) => (Kind::Complex(sign, part.nearest(number.float())), false),
                 None if scalar != Scalar::Bool => return None,
                 None => {
                     let holds = |byte: usize| {
@@ -121,38 +121,17 @@ impl Truth {
                 }
             }
             Kind::Within { first, more, is_float } => {
+                let test = match self.width {
+                    1 => test_1,
+                    2 => test_2,
+                    4 => test_4,
+                    _ => test_8,
+                };
                 let is_big = self.endian == Endian::Big;
-                let (first, more) = (*first, *more);
-                match (self.width, is_float) {
-                    (1, _) => {
-                        integers_1(elements, results, is_big, first as u8, more as u8, opposite)
-                    }
-                    (2, false) => {
-                        integers_2(elements, results, is_big, first as u16, more as u16, opposite)
-                    }
-                    (4, false) => {
-                        integers_4(elements, results, is_big, first as u32, more as u32, opposite)
-                    }
-                    (_, false) => integers_8(elements, results, is_big, first, more, opposite),
-                    (2, true) => {
-                        floats_2(elements, results, is_big, first as u16, more as u16, opposite)
-                    }
-                    (4, true) => {
-                        floats_4(elements, results, is_big, first as u32, more as u32, opposite)
-                    }
-                    (_, true) => floats_8(elements, results, is_big, first, more, opposite),
-                }
+                test(elements, results, is_big, *is_float, *first, *more, opposite);
             }
         }
         results
-    }
-}
-
-/// The number rounded to a float of this type.
-fn rounded(number: f64, scalar: Scalar) -> f64 {
-    match FloatFormat::of(scalar) {
-        Some(format) if scalar != Scalar::F64 => format.value(format.round(number).into()),
-        _ => number,
     }
 }
 
@@ -216,16 +195,20 @@ fn complex_holds(sign: Sign, real: f64, imaginary: f64, number: f64) -> bool {
     }
 }
 
-/// Declare a loop that tests elements of a type by their keys.
+/// Declare a loop that tests elements of the width of a type by their keys.
 macro_rules! tests {
-    ($(fn $name:ident($bits:ident: $type:ty) $key:expr;)*) => {$(
+    ($(fn $name:ident($type:ty);)*) => {$(
         vectorized! {
-            fn $name(elements: &[u8], results: &mut [u8], is_big: bool, first: $type, more: $type, opposite: u8) {
+            fn $name(elements: &[u8], results: &mut [u8], is_big: bool, is_float: bool, first: u64, more: u64, opposite: u8) {
                 let elements = elements.as_chunks::<{ size_of::<$type>() }>().0;
+                let (first, more) = (first as $type, more as $type);
                 for (result, bytes) in results.iter_mut().zip(elements) {
-                    let $bits = <$type>::from_le_bytes(*bytes);
-                    let $bits = if is_big { $bits.swap_bytes() } else { $bits };
-                    *result = u8::from(($key).wrapping_sub(first) <= more) ^ opposite;
+                    let bits = <$type>::from_le_bytes(*bytes);
+                    let bits = if is_big { bits.swap_bytes() } else { bits };
+                    // a negative float has the opposite bits, without its sign
+                    let sign = bits.cast_signed() >> (<$type>::BITS - 1);
+                    let key = if is_float { bits ^ sign.cast_unsigned() >> 1 } else { bits };
+                    *result = u8::from(key.wrapping_sub(first) <= more) ^ opposite;
                 }
             }
         }
@@ -233,12 +216,8 @@ macro_rules! tests {
 }
 
 tests! {
-    fn integers_1(bits: u8) bits;
-    fn integers_2(bits: u16) bits;
-    fn integers_4(bits: u32) bits;
-    fn integers_8(bits: u64) bits;
-    // a negative number has the opposite bits, without its sign
-    fn floats_2(bits: u16) bits ^ (((bits as i16) >> 15) as u16 >> 1);
-    fn floats_4(bits: u32) bits ^ (((bits as i32) >> 31) as u32 >> 1);
-    fn floats_8(bits: u64) bits ^ (((bits as i64) >> 63) as u64 >> 1);
+    fn test_1(u8);
+    fn test_2(u16);
+    fn test_4(u32);
+    fn test_8(u64);
 }
