@@ -27,6 +27,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use zerocopy::IntoBytes;
+
 use super::DROPPED;
 use super::pieces::GatherPieces;
 use super::prefetch::{Sampled, is_mostly_gaps};
@@ -310,7 +312,7 @@ impl Pieces for PlacingPass<'_> {
             at.push(start);
             start += *count as usize;
         }
-        let mut origins = vec![0; start * POSITION_BYTES as usize];
+        let mut origins = vec![0; start];
         let mut next = at.clone();
         for (&offset, out) in offsets.iter().zip(out.as_chunks_mut().0) {
             let place = match offset {
@@ -319,14 +321,14 @@ impl Pieces for PlacingPass<'_> {
                     let band = self.of.band(offset);
                     let within = next[band];
                     next[band] += 1;
-                    origins.as_chunks_mut().0[within] = offset.to_ne_bytes();
+                    origins[within] = offset;
                     (before[band] + (within - at[band]) as u64) * self.of.slab.bytes()
                 }
             };
             *out = place.to_ne_bytes();
         }
         for ((&start, &end), &place) in at.iter().zip(&next).zip(&before) {
-            let bytes = &origins[start * POSITION_BYTES as usize..end * POSITION_BYTES as usize];
+            let bytes = origins[start..end].as_bytes();
             if !bytes.is_empty() {
                 self.origins.write_at(place * POSITION_BYTES, bytes).map_err(unspooled)?;
             }

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use zerocopy::IntoBytes;
+
 use super::DROPPED;
 use super::block::{RowBlock, RowOffsets};
 use super::pieces::{copy_block, rows_at_once};
@@ -85,59 +87,22 @@ pub(crate) struct DistributedSlabs {
     /// The positions of the rows in their source, or [`DROPPED`]: numbers in the machine's byte
     /// order, in scratch.
     pub(super) offsets: Box<dyn Source>,
-    pub(super) slab: Runs,
+    pub(crate) slab: Runs,
     /// The bytes of the source that contain the rows.
-    pub(super) within: Range<u64>,
-    pub(super) stages: Stages,
+    pub(crate) within: Range<u64>,
+    pub(crate) stages: Stages,
 }
 
 impl DistributedSlabs {
-    fn read_offsets(
-        &self,
-        row: u64,
-        out: &mut [u64],
-        bytes: &mut Vec<u8>,
-    ) -> Result<(), SourceError> {
+    fn read_offsets(&self, row: u64, out: &mut [u64]) -> Result<(), SourceError> {
         let range = row * POSITION_BYTES..(row + out.len() as u64) * POSITION_BYTES;
-        bytes.resize(out.len() * POSITION_BYTES as usize, 0);
-        self.offsets.read(range, &mut Vec::new(), bytes)?;
+        self.offsets.read(range, &mut Vec::new(), out.as_mut_bytes())?;
         let bounds = self.slab.byte_bounds();
-        let before = bounds.start.unsigned_abs();
-        let behind = bounds.end.unsigned_abs();
-        let first = self.within.start.saturating_add(before);
-        let last = self.within.end.saturating_sub(behind);
-        for (offset, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
-            *offset = u64::from_ne_bytes(*bytes);
-            // a list that changed meanwhile
-            if !(first..=last).contains(offset) && *offset != DROPPED {
-                return Err(SourceError::Changed);
-            }
-        }
-        Ok(())
-    }
-
-    pub(crate) fn stages(&self) -> &Stages {
-        &self.stages
-    }
-
-    pub(crate) fn slab(&self) -> &Runs {
-        &self.slab
-    }
-
-    pub(crate) fn within(&self) -> &Range<u64> {
-        &self.within
-    }
-
-    fn block_of(
-        &self,
-        rows: Range<u64>,
-        slab: &Runs,
-        block: &mut RowBlock,
-        bytes: &mut Vec<u8>,
-    ) -> Result<(), SourceError> {
-        self.read_offsets(rows.start, block.begin_rows(rows.end - rows.start), bytes)?;
-        block.join_neighbours(slab);
-        Ok(())
+        let first = self.within.start.saturating_add(bounds.start.unsigned_abs());
+        let last = self.within.end.saturating_sub(bounds.end.unsigned_abs());
+        let is_valid = |offset: &u64| (first..=last).contains(offset) || *offset == DROPPED;
+        // or the list changed meanwhile
+        if out.iter().all(is_valid) { Ok(()) } else { Err(SourceError::Changed) }
     }
 }
 
@@ -149,8 +114,10 @@ impl RowOffsets for DistributedSlabs {
         slab: &Runs,
         block: &mut RowBlock,
     ) -> Result<(), FillError> {
-        let end = rows.end.min(rows.start + most as u64);
-        Ok(self.block_of(rows.start..end, slab, block, &mut Vec::new())?)
+        let count = (rows.end - rows.start).min(most as u64);
+        self.read_offsets(rows.start, block.begin_rows(count))?;
+        block.join_neighbours(slab);
+        Ok(())
     }
 
     fn verify(&self) -> Result<(), FillError> {
@@ -178,12 +145,10 @@ impl Pieces for DistributedSlabs {
         let slab = &self.slab;
         let most = rows_at_once(from.source);
         let mut block = RowBlock::default();
-        let mut bytes = Vec::new();
         let mut rest = out;
         for row in (start..end).step_by(most) {
-            let rows = row..end.min(row + most as u64);
-            let part = split_first(&mut rest, (rows.end - row) * slab.bytes());
-            self.block_of(rows, slab, &mut block, &mut bytes)?;
+            self.block(row..end, most, slab, &mut block)?;
+            let part = split_first(&mut rest, block.rows() * slab.bytes());
             copy_block(from, None, &self.within, &block, slab, part)?;
         }
         Ok(())

@@ -241,14 +241,14 @@ impl Scatter {
         workers: &Workers,
         progress: &Progress,
     ) -> Result<Box<dyn Source>, ExecuteError> {
-        let bytes = slabs.within().end;
+        let bytes = slabs.within.end;
         let (file, reader) = ScratchSink::mapped(bytes).map_err(unspooled)?;
         let (pieces, spooled) = self.pieces(values, workers)?;
         let pieces = pieces.in_panels(Memory::of_process().stages());
         let source = spooled.as_deref().unwrap_or(values);
-        let rows = ScatterSink::new(WriteOrder::Any, slabs.slab(), slabs, &file);
-        let slab = slabs.slab().bytes();
-        let staged = StagedSink::new(&rows, slab, &file, slabs.stages(), false);
+        let rows = ScatterSink::new(WriteOrder::Any, &slabs.slab, slabs, &file);
+        let slab = slabs.slab.bytes();
+        let staged = StagedSink::new(&rows, slab, &file, &slabs.stages, false);
         let transfer = Transfer { source, pieces: &pieces, conversion, at: 0 };
         fill_scratch(&[transfer], &staged, workers, progress)?;
         file.verify().map_err(unspooled)?;
@@ -260,7 +260,7 @@ impl SpooledValues {
     /// Call `write` with the output of the executor: `sink` must take bytes in any order.
     pub(crate) fn write<T>(&self, sink: &dyn Sink, write: impl FnOnce(&dyn Sink) -> T) -> T {
         let SpooledValues { bands, order, .. } = self;
-        let rows = ScatterSink::new(*order, bands.slab(), bands, sink);
-        write(&StagedSink::new(&rows, bands.slab().bytes(), sink, bands.stages(), true))
+        let rows = ScatterSink::new(*order, &bands.slab, bands, sink);
+        write(&StagedSink::new(&rows, bands.slab.bytes(), sink, &bands.stages, true))
     }
 }

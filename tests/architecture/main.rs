@@ -211,7 +211,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("windows_sys", &["os/windows/"]),
     ("zarrs", &["formats/zarr/"]),
     ("zstd", &["formats/codecs.rs"]),
-    ("zerocopy", &["handle/read.rs"]),
+    ("zerocopy", &["handle/read.rs", "gather/distribution.rs", "gather/stages.rs"]),
     ("zmij", &["element/format.rs"]),
 ];
 
