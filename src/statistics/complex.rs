@@ -84,8 +84,14 @@ impl ComplexSummary {
             self.nan = earlier(self.nan, Some(found));
             return;
         }
-        let (least, greatest) = self.range.get_or_insert((found, found));
-        (*least, *greatest) = (lesser(*least, found), greater(*greatest, found));
+        self.widen_to((found, found));
+    }
+
+    /// Update the extremes by those of other elements.
+    fn widen_to(&mut self, (least, greatest): (ComplexElement, ComplexElement)) {
+        let (low, high) = self.range.get_or_insert((least, greatest));
+        *low = std::cmp::min_by_key(*low, least, |it| (it.keys, it.position));
+        *high = std::cmp::min_by_key(*high, greatest, |it| (it.keys.map(|key| !key), it.position));
     }
 }
 
@@ -110,24 +116,13 @@ impl Fold for ComplexSummary {
     fn merge(&mut self, other: ComplexSummary) {
         self.zero += other.zero;
         self.nan = earlier(self.nan, other.nan);
-        self.range = match (self.range, other.range) {
-            (Some(ours), Some(theirs)) => {
-                Some((lesser(ours.0, theirs.0), greater(ours.1, theirs.1)))
-            }
-            (ours, theirs) => ours.or(theirs),
-        };
+        if let Some(range) = other.range {
+            self.widen_to(range);
+        }
         self.parts.iter_mut().zip(other.parts).for_each(|(ours, theirs)| ours.merge(theirs));
     }
 }
 
 fn earlier(one: Option<ComplexElement>, other: Option<ComplexElement>) -> Option<ComplexElement> {
     one.into_iter().chain(other).min_by_key(|element| element.position)
-}
-
-fn lesser(one: ComplexElement, other: ComplexElement) -> ComplexElement {
-    std::cmp::min_by_key(one, other, |element| (element.keys, element.position))
-}
-
-fn greater(one: ComplexElement, other: ComplexElement) -> ComplexElement {
-    std::cmp::min_by_key(one, other, |element| (element.keys.map(|key| !key), element.position))
 }

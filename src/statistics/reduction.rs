@@ -119,9 +119,7 @@ impl Reduction {
             Reduction::Min | Reduction::Max => self.extreme(summary),
             Reduction::Any => u64::from(summary.zero < summary.count),
             Reduction::All => u64::from(summary.zero == 0),
-            Reduction::Sum if !summary.is_float() => {
-                summary.exact_sum().map_or(0, |sum| sum.wrapped())
-            }
+            Reduction::Sum if !summary.is_float() => summary.wrapped_sum(),
             Reduction::Sum | Reduction::Mean | Reduction::Std => self.float(summary, result),
         };
         push_bits(bits, result, out);
@@ -129,20 +127,16 @@ impl Reduction {
 
     /// Append a time. NaT is the least integer, so the minimum shows whether there is one.
     fn push_time(self, summary: &Summary, out: &mut Vec<u8>) {
-        if let Reduction::Any | Reduction::All = self {
-            return self.push_real(summary, out);
-        }
-        let least = summary.range.map(|(least, _)| least.bits);
-        let sum = || summary.exact_sum().map_or(0, |sum| sum.wrapped());
+        let has_nat = summary.range.is_some_and(|(least, _)| least.bits == NAT);
         let bits = match self {
-            _ if least == Some(NAT) => NAT,
-            Reduction::Min | Reduction::Max => self.extreme(summary),
-            Reduction::Mean => match (sum(), i64::try_from(summary.count)) {
+            Reduction::Any | Reduction::All => return self.push_real(summary, out),
+            _ if has_nat => NAT,
+            Reduction::Mean => match (summary.wrapped_sum(), i64::try_from(summary.count)) {
                 (NAT, _) | (_, Ok(0) | Err(_)) => NAT,
                 // np.mean drops the remainder
                 (sum, Ok(count)) => (sum as i64 / count) as u64,
             },
-            _ => sum(),
+            _ => return self.push_real(summary, out),
         };
         push_bits(bits, Scalar::I64, out);
     }
@@ -205,13 +199,12 @@ impl Reduction {
 
 /// The bits of the special value, else of the exact value, else of NaN, the mean of no elements.
 fn float(result: Scalar, special: Option<f64>, exact: Option<Quotient>) -> u64 {
-    match (FloatFormat::of(result), special, exact) {
-        (_, None, Some(exact)) if result == Scalar::F64 => exact.nearest().to_bits(),
-        (Some(format), None, Some(exact)) => u64::from(format.round(exact.odd())),
-        (_, special, _) if result == Scalar::F64 => special.unwrap_or(f64::NAN).to_bits(),
-        (Some(format), special, _) => u64::from(format.round(special.unwrap_or(f64::NAN))),
-        (None, ..) => 0,
-    }
+    let Some(format) = FloatFormat::of(result) else { return 0 };
+    format.bits(match (special, exact) {
+        (None, Some(exact)) if result == Scalar::F64 => exact.nearest(),
+        (None, Some(exact)) => exact.odd(),
+        (special, _) => special.unwrap_or(f64::NAN),
+    })
 }
 
 fn nan(result: Scalar) -> u64 {

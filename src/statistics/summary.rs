@@ -280,11 +280,8 @@ impl Summary {
     pub(super) fn range_of(&self, least: f64, greatest: f64) -> (Extreme, Extreme) {
         let found = |value: f64, is_early: bool| Extreme {
             key: self.keys.of_value(value),
-            bits: match (self.scalar, FloatFormat::of(self.scalar)) {
-                (Scalar::F64, _) => value.to_bits(),
-                (_, Some(format)) => format.round(value).into(),
-                (_, None) => value as i64 as u64,
-            },
+            bits: FloatFormat::of(self.scalar)
+                .map_or(value as i64 as u64, |format| format.bits(value)),
             position: u64::from(!is_early),
         };
         let is_minus = |value: f64| value.is_sign_negative();
@@ -420,6 +417,11 @@ impl Summary {
     pub(super) fn exact_sum(&self) -> Option<&ExactSum> {
         self.sum.as_ref()
     }
+
+    /// The lowest 64 bits of the sum of integers; 0 without sums.
+    pub(super) fn wrapped_sum(&self) -> u64 {
+        self.sum.as_ref().map_or(0, ExactSum::wrapped)
+    }
 }
 
 vectorized! {
@@ -522,7 +524,7 @@ mod tests {
         let Summary { count, nan, infinite, zero, range, .. } = *summary;
         let bits = |quotient: Option<Quotient>| quotient.map(|it| it.nearest().to_bits());
         let sums = [bits(summary.exact_mean()), bits(summary.exact_deviation())];
-        (count, nan, infinite, zero, range, sums, summary.exact_sum().map(|sum| sum.wrapped()))
+        (count, nan, infinite, zero, range, sums, summary.wrapped_sum())
     }
 
     proptest! {
