@@ -328,6 +328,13 @@ pub(crate) fn unravel_index(
     })
 }
 
+/// The index of item `number` on each axis, in C order.
+pub(crate) fn index_of(lens: impl DoubleEndedIterator<Item = u64>, number: u64) -> Vec<u64> {
+    let mut index: Vec<u64> = unravel_index(lens.rev(), number).collect();
+    index.reverse();
+    index
+}
+
 /// The distance from the first item along `axes` to item `number`, in bytes.
 pub(crate) fn distance(axes: &[Axis], number: u64) -> i64 {
     let indices = unravel_index(axes.iter().rev().map(|axis| axis.len), number);

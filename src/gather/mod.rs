@@ -191,18 +191,14 @@ impl Relaid {
         if order.axes().iter().filter(counts).eq(in_memory.axes().iter().filter(counts)) {
             return Ok(None);
         }
-        let mut places = vec![0; order.axes().len()];
-        for (place, &axis) in order.axes().iter().enumerate() {
-            places[axis] = place;
-        }
-        let axes = in_memory.axes().iter().map(|&axis| places[axis]).collect();
+        let of_gathered = order.inverse().then(in_memory);
         let transpose = Some(order);
         let splits = Vec::new();
         let options = Options { splits, transpose, order: Order::C, ..options.clone() };
         let gather = Gather::new(params, indexed.clone(), &options)?;
         let gathered = Layout::new(&gather.shape, params.item_bits, Order::C, 0);
         let all = Selection::whole(&gather.shape);
-        let view = View::permuted(&gathered, &all, &Permutation::of_axes(axes))?;
+        let view = View::permuted(&gathered, &all, &of_gathered)?;
         Ok(Some(Relaid { gather, view }))
     }
 }

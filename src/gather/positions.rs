@@ -20,9 +20,8 @@ use super::{GatherError, Options};
 use crate::dtype::{DType, Integers};
 use crate::execute::{BadPosition, ExecuteError, FillError, Workers, dense_window, look, spool};
 use crate::plan::Plan;
-use crate::runs::{Axis, Runs, byte_bounds, unravel_index};
-use crate::shape;
-use crate::shape::Permutation;
+use crate::runs::{Axis, Runs, byte_bounds, index_of};
+use crate::shape::{self, Permutation};
 use crate::source::{Source, SourceError};
 use crate::view::{Layout, ViewError};
 
@@ -175,10 +174,7 @@ impl Positions {
     fn numbered(mut self, numbering: Permutation) -> Positions {
         let ndim = self.shape.len();
         let mut axes = self.numbers.axes.split_off(ndim);
-        let mut own = self.numbers.axes.clone();
-        for (axis, &was) in self.numbers.axes.iter().zip(self.numbering.axes()) {
-            own[was] = *axis;
-        }
+        let own = self.numbering.inverse().permute(&self.numbers.axes);
         self.numbers.axes = numbering.permute(&own);
         self.numbers.axes.append(&mut axes);
         self.coalesced = self.numbers.coalesced();
@@ -240,12 +236,8 @@ impl Positions {
     }
 
     fn bad(&self, number: u64, tuple: &[u8]) -> BadPosition {
-        let mut at = vec![0; self.shape.len()];
-        let axes = self.numbering.axes().iter().rev();
-        let lens = axes.clone().map(|&axis| self.shape[axis]);
-        for (&axis, index) in axes.zip(unravel_index(lens, number)) {
-            at[axis] = index;
-        }
+        let lens = self.numbering.permute(&self.shape);
+        let at = self.numbering.inverse().permute(&index_of(lens.into_iter(), number));
         let numbers = tuple.chunks_exact(self.integers.width).map(|raw| self.integers.value(raw));
         match &self.context {
             ErrorContext::Params { shape, batch_dims } => {
@@ -260,11 +252,10 @@ impl Positions {
                 negative: self.negative,
             },
             ErrorContext::List { list, item, axis } => {
-                let raw = tuple.chunks_exact(self.integers.width);
-                let numbers = raw.map(|raw| self.integers.value(raw)).zip(&self.indexed);
-                let mut bad = (0..).zip(numbers).filter(|(_, (number, axis))| {
-                    !(0..i128::from(axis.len)).contains(&self.counted(*number, axis.len))
-                });
+                let mut bad =
+                    (0..).zip(numbers.zip(&self.indexed)).filter(|(_, (number, axis))| {
+                        !(0..i128::from(axis.len)).contains(&self.counted(*number, axis.len))
+                    });
                 let nowhere = Axis { len: 0, stride: 0 };
                 let (nth, (number, of)) = bad.next().unwrap_or((0, (0, &nowhere)));
                 let list = *list;
@@ -363,23 +354,13 @@ impl Tuples {
         }
     }
 
-    fn shape(&self) -> Vec<u64> {
-        match self {
-            Tuples::Numbers(positions) => positions.shape.clone(),
-            Tuples::Mask(_) | Tuples::Computed(_) => vec![self.count()],
-        }
-    }
-
     /// Number the tuples with these axes of their shape last, from the slowest to the fastest.
     pub(super) fn numbered(self, fastest: &[usize]) -> Tuples {
-        let ndim = self.shape().len();
-        let slowest = (0..ndim).filter(|dim| !fastest.contains(dim));
+        // others have one axis
+        let Tuples::Numbers(positions) = self else { return self };
+        let slowest = (0..positions.shape.len()).filter(|dim| !fastest.contains(dim));
         let order = Permutation::of_axes(slowest.chain(fastest.iter().copied()).collect());
-        match self {
-            Tuples::Numbers(positions) => Tuples::Numbers(positions.numbered(order)),
-            // they have one axis
-            along_one @ (Tuples::Mask(_) | Tuples::Computed(_)) => along_one,
-        }
+        Tuples::Numbers(positions.numbered(order))
     }
 
     pub(super) fn is_in_their_order(&self) -> bool {

@@ -218,10 +218,7 @@ impl Slices {
     }
 
     pub fn selected(&self) -> Vec<u64> {
-        let mut shape = vec![0; self.reduced.len()];
-        let axes = self.arranged.axes().iter().zip(&self.chosen.shape);
-        axes.for_each(|(&axis, &len)| shape[axis] = len);
-        shape
+        self.arranged.inverse().permute(&self.chosen.shape)
     }
 
     pub fn count(&self) -> u64 {
@@ -256,10 +253,7 @@ impl Slices {
     /// For each axis of [`shape`](Slices::shape), the axis of the tensor that it comes from, if
     /// any.
     pub(super) fn source_axes(&self, keepdims: bool) -> Vec<Option<usize>> {
-        let mut axes = vec![None; self.reduced.len()];
-        for (&axis, &source) in self.arranged.axes().iter().zip(&self.chosen.axes) {
-            axes[axis] = source;
-        }
+        let axes = self.arranged.inverse().permute(&self.chosen.axes);
         let stays = |axis: &usize| keepdims || !self.reduced[*axis];
         (0..axes.len()).filter(stays).map(|axis| axes[axis]).collect()
     }
@@ -277,9 +271,7 @@ impl Slices {
             super::statistics::position_of(&self.reduced_lens(), element),
         ]
         .concat();
-        let mut index = vec![0; at.len()];
-        self.axes.axes().iter().zip(at).for_each(|(&axis, at)| index[axis] = at);
-        index
+        self.axes.inverse().permute(&at)
     }
 
     pub fn nothing(&self, facts: Facts) -> Result<Summary, Error> {

@@ -10,7 +10,7 @@ use crate::index::resolve::Rules;
 use crate::input::{Input, Transform};
 use crate::job::copy::{Writing, scan};
 use crate::region::{Lists, OpenIndex, Region, RegionReader, Take};
-use crate::runs::unravel_index;
+use crate::runs::index_of;
 use crate::shape::{self, Arrangement, Order, Transposition};
 use crate::sink::WriteOrder;
 use crate::statistics::Statistics;
@@ -173,8 +173,5 @@ pub(super) fn each_tensor<T>(
 
 /// The index of an element of a shape, by its number in C order.
 pub fn position_of(shape: &[u64], number: u64) -> Vec<u64> {
-    let lens = shape.iter().rev().map(|&len| len.max(1));
-    let mut position: Vec<u64> = unravel_index(lens, number).collect();
-    position.reverse();
-    position
+    index_of(shape.iter().map(|&len| len.max(1)), number)
 }

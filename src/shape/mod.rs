@@ -299,6 +299,13 @@ impl Permutation {
         self.0.iter().enumerate().all(|(at, &axis)| at == axis)
     }
 
+    /// The permutation back to the order of the source axes.
+    pub(crate) fn inverse(&self) -> Permutation {
+        let mut axes = vec![0; self.0.len()];
+        self.0.iter().enumerate().for_each(|(at, &axis)| axes[axis] = at);
+        Permutation(axes)
+    }
+
     /// This permutation, followed by `next`.
     #[must_use]
     pub(crate) fn then(&self, next: &Permutation) -> Permutation {
