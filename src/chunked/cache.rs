@@ -49,15 +49,6 @@ struct DecodedChunks {
 }
 
 impl Cache {
-    pub(super) fn of_last() -> Cache {
-        Cache::of_bytes(CACHE_BYTES)
-    }
-
-    /// A cache that keeps chunks until they are [dropped](Cache::let_go).
-    pub(super) fn of_all() -> Cache {
-        Cache::of_bytes(u64::MAX)
-    }
-
     /// A cache of so many bytes.
     pub(crate) fn of_bytes(most: u64) -> Cache {
         Cache { chunks: Mutex::default(), most, filled: AtomicU64::new(0) }

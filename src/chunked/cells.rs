@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::runs::unravel_index;
+use crate::runs::index_of;
 
 /// The items of one axis of a selection. They fall into *cells*, the items in one chunk.
 #[derive(PartialEq, Eq)]
@@ -126,17 +126,13 @@ impl CellBoxes {
     }
 
     pub(super) fn items(&self, steps: &[Steps], number: u64) -> Vec<Range<u64>> {
-        let counts = self.boxes.iter().rev().map(|&(_, count)| count);
-        let numbers = unravel_index(counts, number);
-        let axes = steps.iter().zip(&self.boxes).rev().zip(numbers);
-        let mut items: Vec<Range<u64>> = axes
-            .map(|((steps, (cells, _)), number)| {
-                let last = ((number + 1) * cells).min(steps.cells()) - 1;
-                steps.items(number * cells).start..steps.items(last).end
-            })
-            .collect();
-        items.reverse();
-        items
+        let numbers = index_of(self.boxes.iter().map(|&(_, count)| count), number);
+        let axes = steps.iter().zip(&self.boxes).zip(numbers);
+        let items = |((steps, (cells, _)), number): ((&Steps, &(u64, u64)), u64)| {
+            let last = ((number + 1) * cells).min(steps.cells()) - 1;
+            steps.items(number * cells).start..steps.items(last).end
+        };
+        axes.map(items).collect()
     }
 }
 

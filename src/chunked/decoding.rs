@@ -37,7 +37,7 @@ impl<'a> Decoding<'a> {
         let ranges = Plan::new(&Runs::contiguous(0, runs.bytes()), unit, piece);
         let work = chunked.work(runs);
         let (chunked, runs) = (chunked.used_by(runs), runs.clone());
-        let (pieces, cache) = (Box::new(ranges), Cache::of_last());
+        let (pieces, cache) = (Box::new(ranges), Cache::of_bytes(CACHE_BYTES));
         Decoding { chunked, runs, pieces, is_in_order: true, work, cache }
     }
 
@@ -45,7 +45,7 @@ impl<'a> Decoding<'a> {
     pub fn of(chunked: &Chunked, pieces: Box<dyn Pieces + 'a>) -> Decoding<'a> {
         let runs = chunked.all();
         let work = pieces.work();
-        let (chunked, cache) = (chunked.clone(), Cache::of_last());
+        let (chunked, cache) = (chunked.clone(), Cache::of_bytes(CACHE_BYTES));
         Decoding { chunked, runs, pieces, is_in_order: false, work, cache }
     }
 

@@ -34,7 +34,7 @@ use cells::{CellBoxes, Steps};
 
 use crate::execute::pack::pack;
 use crate::execute::{VisitRange, unpack};
-use crate::runs::{Axis, Runs, unravel_index};
+use crate::runs::{Axis, Runs, index_of};
 use crate::shape::{AsTuple, Order, byte_count, contiguous_strides};
 use crate::source::{Advice, Source, SourceError};
 use crate::tensor::Chunks;
@@ -110,10 +110,7 @@ impl Chunked {
     }
 
     fn index(&self, position: u64) -> Vec<u64> {
-        let lens = self.shape.iter().rev().copied();
-        let mut index: Vec<u64> = unravel_index(lens, position / self.item).collect();
-        index.reverse();
-        index
+        index_of(self.shape.iter().copied(), position / self.item)
     }
 
     /// The chunk that has the element at an index.
@@ -263,9 +260,7 @@ impl Chunked {
     }
 
     pub fn all(&self) -> Runs {
-        let axes = self.shape.iter().zip(&self.strides);
-        let axes = axes.map(|(&len, &stride)| Axis { len, stride });
-        Runs { offset: 0, axes: axes.collect(), run: self.item }
+        in_order(&self.shape, self.item)
     }
 
     /// The chunk of a box of positions, and the box in the chunk's bytes.
@@ -304,8 +299,7 @@ impl Chunked {
     }
 
     fn shape_of(&self, at: &[u64]) -> Vec<u64> {
-        let lens = self.shape.iter().zip(self.chunks.chunk_shape());
-        at.iter().zip(lens).map(|(at, (len, chunk))| (*chunk).min(len - at * chunk)).collect()
+        cut_chunk(&self.shape, self.chunks.chunk_shape(), at)
     }
 
     /// The elements of a chunk, at least those used in its first `needed` bytes.
@@ -323,6 +317,23 @@ impl Chunked {
         }
         Ok(chunk)
     }
+}
+
+/// Elements of a shape, one after the other in C order.
+fn in_order(shape: &[u64], item: u64) -> Runs {
+    let axes = shape.iter().map(|&len| Axis { len, stride: 0 }).collect();
+    Runs { offset: 0, axes, run: item }.dense()
+}
+
+/// The number of chunks along each axis of a tensor.
+fn grid(shape: &[u64], chunk: &[u64]) -> impl DoubleEndedIterator<Item = u64> {
+    shape.iter().zip(chunk).map(|(len, chunk)| len.div_ceil(*chunk))
+}
+
+/// The shape of chunk `at`, cut at the ends of the tensor's axes.
+fn cut_chunk(shape: &[u64], chunk: &[u64], at: &[u64]) -> Vec<u64> {
+    let axes = shape.iter().zip(chunk).zip(at);
+    axes.map(|((len, chunk), at)| (*chunk).min(len - at * chunk)).collect()
 }
 
 struct Touched<'a> {

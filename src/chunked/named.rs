@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Chunked;
 use super::cells::Steps;
+use super::{Chunked, grid};
 use crate::runs::Runs;
 
 /// A set of chunks, to which several threads add.
@@ -22,8 +22,7 @@ const MOST_CHUNKS: u64 = 1 << 27;
 impl ChunkSet {
     /// An empty set of the chunks of a tensor; `None` if there are too many chunks.
     fn new(chunked: &Chunked) -> Option<ChunkSet> {
-        let axes = chunked.shape.iter().zip(chunked.chunks.chunk_shape());
-        let grid: Vec<u64> = axes.map(|(len, chunk)| len.div_ceil(*chunk)).collect();
+        let grid: Vec<u64> = grid(&chunked.shape, chunked.chunks.chunk_shape()).collect();
         let count = grid.iter().try_fold(1u64, |count, len| count.checked_mul(*len));
         let count = count.filter(|count| *count <= MOST_CHUNKS)?;
         let bits = (0..count.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();

@@ -9,7 +9,7 @@ use super::cells::{CellBoxes, Steps};
 use super::{AHEAD, ChunkSet, Chunked, TouchedChunk};
 use crate::execute::{FillError, Pieces, ReadFrom, VisitRange};
 use crate::plan::PIECE_BYTES;
-use crate::runs::{Runs, unravel_index};
+use crate::runs::{Runs, index_of};
 use crate::source::Source;
 
 /// Boxes of whole chunks, limited to the selected elements, for outputs that take bytes in any
@@ -77,7 +77,8 @@ impl ChunkPieces {
         };
         let parts = parts.into_iter().zip(boxes.most(&steps));
         let parts = parts.map(|(part, len)| (part, len.div_ceil(part.max(1)))).collect();
-        let cache = Cache::of_all();
+        // until a box is complete
+        let cache = Cache::of_bytes(u64::MAX);
         let filled = Mutex::default();
         let chunked = chunked.used_by(runs);
         let runs = runs.clone();
@@ -91,9 +92,9 @@ impl ChunkPieces {
     /// The items of a piece along each axis: empty if a box is shorter than others.
     pub fn items(&self, number: u64) -> Vec<Range<u64>> {
         let mut items = self.boxes.items(&self.steps, number / self.parts());
-        let counts = self.parts.iter().rev().map(|(_, count)| *count);
-        let numbers = unravel_index(counts, number % self.parts());
-        for ((items, (len, _)), number) in items.iter_mut().zip(&self.parts).rev().zip(numbers) {
+        let counts = self.parts.iter().map(|(_, count)| *count);
+        let numbers = index_of(counts, number % self.parts());
+        for ((items, (len, _)), number) in items.iter_mut().zip(&self.parts).zip(numbers) {
             let start = (items.start + number * len).min(items.end);
             *items = start..(start + len).min(items.end);
         }

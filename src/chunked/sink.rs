@@ -10,8 +10,9 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::{cut_chunk, grid, in_order};
 use crate::execute::{ReadFrom, read_runs, unpack};
-use crate::runs::{Axis, Runs, unravel_index};
+use crate::runs::{Runs, index_of};
 use crate::sink::{Draft, FileTree, PlacedOutputs, Replaced, ScratchSink, Sink, SinkError};
 use crate::source::{Source, open_spooled};
 use crate::tensor::EncodeChunks;
@@ -59,39 +60,13 @@ impl ChunkedTensor {
         let cut = (0..shape.len()).rev().find(|&axis| chunk[axis] < shape[axis]);
         let divided = cut.map_or(0, |axis| axis + 1);
         let run = shape[divided..].iter().product::<u64>() * item;
-        let mut tensor = ChunkedTensor {
-            encoder,
-            shape: shape.to_vec(),
-            item,
-            start,
-            bytes,
-            divided,
-            run,
-            missing: Vec::new(),
-        };
-        let chunks: u64 = tensor.grid().product();
-        let missing = (0..chunks).map(|number| {
-            let lens = tensor.lens(&tensor.at(number));
+        let missing = (0..grid(shape, chunk).product()).map(|number| {
+            let lens = cut_chunk(shape, chunk, &index_of(grid(shape, chunk), number));
             AtomicU64::new(lens.iter().product::<u64>() * item)
         });
-        tensor.missing = missing.collect();
-        Some(tensor)
-    }
-
-    fn grid(&self) -> impl DoubleEndedIterator<Item = u64> {
-        self.shape.iter().zip(self.encoder.chunk_shape()).map(|(len, chunk)| len.div_ceil(*chunk))
-    }
-
-    fn at(&self, number: u64) -> Vec<u64> {
-        let mut at: Vec<u64> = unravel_index(self.grid().rev(), number).collect();
-        at.reverse();
-        at
-    }
-
-    /// The length of a chunk along each axis, limited by the end of the tensor.
-    fn lens(&self, at: &[u64]) -> Vec<u64> {
-        let axes = self.shape.iter().zip(self.encoder.chunk_shape()).zip(at);
-        axes.map(|((len, chunk), at)| (*chunk).min(len - at * chunk)).collect()
+        let missing = missing.collect();
+        let shape = shape.to_vec();
+        Some(ChunkedTensor { encoder, shape, item, start, bytes, divided, run, missing })
     }
 
     /// Note that a range of its bytes was written; `complete` gets the number of each chunk that is
@@ -145,9 +120,9 @@ impl ChunkSink {
     }
 
     fn write_chunk(&self, tensor: &ChunkedTensor, number: u64) -> Result<(), SinkError> {
-        let at = tensor.at(number);
         let chunk = tensor.encoder.chunk_shape();
-        let lens = tensor.lens(&at);
+        let at = index_of(grid(&tensor.shape, chunk), number);
+        let lens = cut_chunk(&tensor.shape, chunk, &at);
         let firsts = at.iter().zip(chunk).map(|(at, len)| at * len);
         let items: Vec<Range<u64>> =
             firsts.zip(&lens).map(|(first, len)| first..first + len).collect();
@@ -173,12 +148,6 @@ impl ChunkSink {
             Err(reason) => Err(failed(reason)),
         }
     }
-}
-
-/// Elements of a shape, one after the other in C order.
-fn in_order(shape: &[u64], item: u64) -> Runs {
-    let axes = shape.iter().map(|&len| Axis { len, stride: 0 }).collect();
-    Runs { offset: 0, axes, run: item }.dense()
 }
 
 fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> SinkError {
