@@ -8,6 +8,8 @@
 //!
 //! **Why no package.** None promises that its next version has the same order.
 
+use std::sync::Arc;
+
 use crate::index::resolve::{OtherPositions, Shuffled, Steps};
 use crate::runs::{Axis, byte_bounds};
 
@@ -73,7 +75,11 @@ pub(crate) struct ComputedPositions {
 #[derive(Clone, Debug)]
 enum Computed {
     Shuffled(Feistel, Steps),
-    Others(OtherPositions),
+    /// All positions except some: their number, and for each excluded one the number of them before it.
+    Others {
+        count: u64,
+        before: Arc<[u64]>,
+    },
 }
 
 impl ComputedPositions {
@@ -83,7 +89,8 @@ impl ComputedPositions {
     }
 
     pub(super) fn others(others: &OtherPositions, axis: Axis) -> ComputedPositions {
-        ComputedPositions::new(Computed::Others(others.clone()), axis)
+        let before = others.left_out.iter().zip(0..).map(|(at, number)| at - number).collect();
+        ComputedPositions::new(Computed::Others { count: others.count(), before }, axis)
     }
 
     fn new(kind: Computed, axis: Axis) -> ComputedPositions {
@@ -94,7 +101,7 @@ impl ComputedPositions {
     pub(super) fn count(&self) -> u64 {
         match &self.kind {
             Computed::Shuffled(_, taken) => taken.len,
-            Computed::Others(others) => others.count(),
+            Computed::Others { count, .. } => *count,
         }
     }
 
@@ -110,33 +117,17 @@ impl ComputedPositions {
                     *out = offset(order.position(number));
                 }
             }
-            Computed::Others(OtherPositions { left_out, .. }) => {
-                let mut before = left_out_before(left_out, first);
+            Computed::Others { before, .. } => {
+                let mut excluded = before.partition_point(|before| *before <= first);
                 for (number, out) in (first..).zip(out) {
-                    while left_out.get(before).is_some_and(|&at| at <= number + before as u64) {
-                        before += 1;
+                    while before.get(excluded).is_some_and(|before| *before <= number) {
+                        excluded += 1;
                     }
-                    *out = offset(number + before as u64);
+                    *out = offset(number + excluded as u64);
                 }
             }
         }
     }
-}
-
-/// The number of positions of the ascending list `left_out` before position `number` of those not
-/// in it.
-fn left_out_before(left_out: &[u64], number: u64) -> usize {
-    let mut low = 0;
-    let mut high = left_out.len();
-    while low < high {
-        let middle = low.midpoint(high);
-        if left_out[middle] - middle as u64 <= number {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
 }
 
 #[cfg(test)]
