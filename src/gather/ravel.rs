@@ -15,39 +15,36 @@ pub(super) type Ravel = fn(raw: &[u8], axes: &[Axis], out: &mut [u64]) -> bool;
 
 /// The kernel for tuples of `count` numbers; negative ones count from the end if `negative` is set.
 pub(super) fn kernel(integers: Integers, count: usize, negative: bool) -> Ravel {
-    if negative && integers.signed {
-        chosen::<true>(integers, count)
-    } else {
-        chosen::<false>(integers, count)
+    match (negative && integers.signed, integers.endian) {
+        (false, Endian::Little) => chosen::<false, false>(integers, count),
+        (false, Endian::Big) => chosen::<false, true>(integers, count),
+        (true, Endian::Little) => chosen::<true, false>(integers, count),
+        (true, Endian::Big) => chosen::<true, true>(integers, count),
     }
 }
 
-fn chosen<const NEGATIVE: bool>(integers: Integers, count: usize) -> Ravel {
-    match (integers.width, integers.signed, integers.endian) {
-        (1, true, _) => by_count::<i8, 1, NEGATIVE>(count),
-        (1, false, _) => by_count::<u8, 1, NEGATIVE>(count),
-        (2, true, Endian::Little) => by_count::<i16, 2, NEGATIVE>(count),
-        (2, true, Endian::Big) => by_count::<Swapped<i16>, 2, NEGATIVE>(count),
-        (2, false, Endian::Little) => by_count::<u16, 2, NEGATIVE>(count),
-        (2, false, Endian::Big) => by_count::<Swapped<u16>, 2, NEGATIVE>(count),
-        (4, true, Endian::Little) => by_count::<i32, 4, NEGATIVE>(count),
-        (4, true, Endian::Big) => by_count::<Swapped<i32>, 4, NEGATIVE>(count),
-        (4, false, Endian::Little) => by_count::<u32, 4, NEGATIVE>(count),
-        (4, false, Endian::Big) => by_count::<Swapped<u32>, 4, NEGATIVE>(count),
-        (_, true, Endian::Little) => by_count::<i64, 8, NEGATIVE>(count),
-        (_, true, Endian::Big) => by_count::<Swapped<i64>, 8, NEGATIVE>(count),
-        (_, false, Endian::Little) => by_count::<u64, 8, NEGATIVE>(count),
-        (_, false, Endian::Big) => by_count::<Swapped<u64>, 8, NEGATIVE>(count),
+fn chosen<const NEGATIVE: bool, const BIG: bool>(integers: Integers, count: usize) -> Ravel {
+    match (integers.width, integers.signed) {
+        (1, true) => by_count::<i8, 1, NEGATIVE, BIG>(count),
+        (1, false) => by_count::<u8, 1, NEGATIVE, BIG>(count),
+        (2, true) => by_count::<i16, 2, NEGATIVE, BIG>(count),
+        (2, false) => by_count::<u16, 2, NEGATIVE, BIG>(count),
+        (4, true) => by_count::<i32, 4, NEGATIVE, BIG>(count),
+        (4, false) => by_count::<u32, 4, NEGATIVE, BIG>(count),
+        (_, true) => by_count::<i64, 8, NEGATIVE, BIG>(count),
+        (_, false) => by_count::<u64, 8, NEGATIVE, BIG>(count),
     }
 }
 
-fn by_count<W: RavelWord<B>, const B: usize, const NEGATIVE: bool>(count: usize) -> Ravel {
+fn by_count<W: RavelWord<B>, const B: usize, const NEGATIVE: bool, const BIG: bool>(
+    count: usize,
+) -> Ravel {
     match count {
-        1 => ravel::<W, B, 1, NEGATIVE>,
-        2 => ravel::<W, B, 2, NEGATIVE>,
-        3 => ravel::<W, B, 3, NEGATIVE>,
-        4 => ravel::<W, B, 4, NEGATIVE>,
-        _ => ravel_any::<W, B, NEGATIVE>,
+        1 => ravel::<W, B, 1, NEGATIVE, BIG>,
+        2 => ravel::<W, B, 2, NEGATIVE, BIG>,
+        3 => ravel::<W, B, 3, NEGATIVE, BIG>,
+        4 => ravel::<W, B, 4, NEGATIVE, BIG>,
+        _ => ravel_any::<W, B, NEGATIVE, BIG>,
     }
 }
 
@@ -56,7 +53,7 @@ fn counted<const NEGATIVE: bool>(number: u64, len: u64) -> u64 {
     if NEGATIVE { number.wrapping_add(len & ((number as i64) >> 63) as u64) } else { number }
 }
 
-fn ravel<W: RavelWord<B>, const B: usize, const N: usize, const NEGATIVE: bool>(
+fn ravel<W: RavelWord<B>, const B: usize, const N: usize, const NEGATIVE: bool, const BIG: bool>(
     raw: &[u8],
     axes: &[Axis],
     out: &mut [u64],
@@ -67,7 +64,7 @@ fn ravel<W: RavelWord<B>, const B: usize, const N: usize, const NEGATIVE: bool>(
     for (out, tuple) in out.iter_mut().zip(tuples) {
         let mut offset = 0u64;
         for (&number, axis) in tuple.iter().zip(axes) {
-            let number = counted::<NEGATIVE>(W::wide(number), axis.len);
+            let number = counted::<NEGATIVE>(W::wide::<BIG>(number), axis.len);
             inside &= number < axis.len;
             // the sum is correct if all numbers are in range
             offset = offset.wrapping_add(number.wrapping_mul(axis.stride as u64));
@@ -78,7 +75,7 @@ fn ravel<W: RavelWord<B>, const B: usize, const N: usize, const NEGATIVE: bool>(
 }
 
 /// The kernel for tuples of any number of numbers, also 0.
-fn ravel_any<W: RavelWord<B>, const B: usize, const NEGATIVE: bool>(
+fn ravel_any<W: RavelWord<B>, const B: usize, const NEGATIVE: bool, const BIG: bool>(
     raw: &[u8],
     axes: &[Axis],
     out: &mut [u64],
@@ -89,7 +86,7 @@ fn ravel_any<W: RavelWord<B>, const B: usize, const NEGATIVE: bool>(
     for (place, axis) in axes.iter().enumerate() {
         let numbers = numbers.iter().skip(place).step_by(axes.len());
         for (out, &number) in out.iter_mut().zip(numbers) {
-            let number = counted::<NEGATIVE>(W::wide(number), axis.len);
+            let number = counted::<NEGATIVE>(W::wide::<BIG>(number), axis.len);
             inside &= number < axis.len;
             *out = out.wrapping_add(number.wrapping_mul(axis.stride as u64));
         }
@@ -99,27 +96,20 @@ fn ravel_any<W: RavelWord<B>, const B: usize, const NEGATIVE: bool>(
 
 /// A number of `B` bytes as a file holds it.
 trait RavelWord<const B: usize> {
-    /// The value in 64 bits; negative ones become larger than any length of an axis.
-    fn wide(bytes: [u8; B]) -> u64;
+    /// The value in 64 bits, of bytes in big-endian order if `BIG` is set; negative ones become larger than any length
+    /// of an axis.
+    fn wide<const BIG: bool>(bytes: [u8; B]) -> u64;
 }
-
-/// A number with its most significant byte first.
-struct Swapped<T>(T);
 
 macro_rules! words {
     ($($integer:ty, $bytes:literal;)*) => {$(
         impl RavelWord<$bytes> for $integer {
             #[inline]
-            fn wide(bytes: [u8; $bytes]) -> u64 {
+            fn wide<const BIG: bool>(bytes: [u8; $bytes]) -> u64 {
+                let number = <$integer>::from_le_bytes(bytes);
+                let number = if BIG { number.swap_bytes() } else { number };
                 // sign-extending where the type is signed
-                <$integer>::from_le_bytes(bytes) as i64 as u64
-            }
-        }
-
-        impl RavelWord<$bytes> for Swapped<$integer> {
-            #[inline]
-            fn wide(bytes: [u8; $bytes]) -> u64 {
-                <$integer>::from_be_bytes(bytes) as i64 as u64
+                number as i64 as u64
             }
         }
     )*};
