@@ -250,11 +250,9 @@ impl Indexed {
         };
         let tuples = |(number, tensor): (usize, &ListTensor<'_>)| {
             Ok(match tensor {
-                ListTensor::Tuples(indices) => {
-                    Tuples::Numbers(listed(params, selection, number, indices, true)?)
-                }
-                ListTensor::Integers(indices) => {
-                    Tuples::Numbers(listed(params, selection, number, indices, false)?)
+                ListTensor::Tuples(indices) | ListTensor::Integers(indices) => {
+                    let has_tuples = matches!(tensor, ListTensor::Tuples(_));
+                    Tuples::Numbers(listed(params, selection, number, indices, has_tuples)?)
                 }
                 ListTensor::Mask(mask) => {
                     let axes = indexed_axes(params, selection.lists[number].axes.clone())?;

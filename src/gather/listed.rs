@@ -1,8 +1,8 @@
 //! A list whose positions do not decrease, along one axis of the params.
 
+use super::Gather;
 use super::positions::{DROPPED, TupleReader, Tuples};
 use super::rows::OutputAxis;
-use super::{Gather, Rows};
 use crate::execute::Workers;
 use crate::runs::{Axis, Runs};
 use crate::source::Source;
@@ -63,23 +63,6 @@ impl ListedAxis {
         };
         Some(ListedAxis { items, axis })
     }
-
-    fn sorted(&self, rows: &Rows, source: &dyn Source, workers: &Workers) -> Option<SortedList> {
-        let ListedAxis { mut items, axis } = self.clone();
-        let Axis { len, stride } = items.axes[axis];
-        let mut listed = vec![0; len as usize];
-        let list = rows.lists.first()?.tuples.clone();
-        let reader = TupleReader::new(0, list, source, workers).ok()?;
-        reader.read(0, &mut listed).ok()?;
-        let (first, last) = (*listed.first()?, *listed.last()?);
-        if last == DROPPED || !listed.is_sorted() {
-            return None;
-        }
-        listed.iter_mut().for_each(|offset| *offset = (*offset - first) / stride.unsigned_abs());
-        items.offset += first as i64;
-        items.axes[axis].len = listed.last()? + 1;
-        Some(SortedList { between: items, axis, listed })
-    }
 }
 
 impl Gather {
@@ -90,7 +73,20 @@ impl Gather {
         sources: &[&dyn Source],
         workers: &Workers,
     ) -> Option<SortedList> {
-        let listed = self.listed.as_ref().filter(|_| self.window.is_none())?;
-        listed.sorted(&self.rows, sources.first().copied()?, workers)
+        let listed = self.listed.clone().filter(|_| self.window.is_none())?;
+        let ListedAxis { items: mut between, axis } = listed;
+        let Axis { len, stride } = between.axes[axis];
+        let mut listed = vec![0; len as usize];
+        let list = self.rows.lists.first()?.tuples.clone();
+        let reader = TupleReader::new(0, list, *sources.first()?, workers).ok()?;
+        reader.read(0, &mut listed).ok()?;
+        let (first, last) = (*listed.first()?, *listed.last()?);
+        if last == DROPPED || !listed.is_sorted() {
+            return None;
+        }
+        listed.iter_mut().for_each(|offset| *offset = (*offset - first) / stride.unsigned_abs());
+        between.offset += first as i64;
+        between.axes[axis].len = listed.last()? + 1;
+        Some(SortedList { between, axis, listed })
     }
 }

@@ -128,7 +128,7 @@ impl Pieces for GatherPieces<'_> {
     }
 
     fn needs(&self, number: u64, gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
-        let rows = self.rows_of(number);
+        let rows = self.rows_with(self.output(number).file_bounds());
         let parts = match &self.partition {
             RowPartition::Cuts(_) => vec![self.gather.slab.clone()],
             RowPartition::Slab(plan) => plan.piece(number % plan.pieces()).input,
@@ -153,9 +153,7 @@ impl Pieces for GatherPieces<'_> {
 impl GatherPieces<'_> {
     /// The rows that hold the wanted bytes of the output.
     pub(super) fn wanted_rows(&self) -> Range<u64> {
-        let slab = self.gather.slab.bytes().max(1);
-        let Range { start, end } = self.gather.window().unwrap_or(0..self.gather.bytes);
-        start / slab..end.div_ceil(slab)
+        self.rows_with(self.gather.window().unwrap_or(0..self.gather.bytes))
     }
 
     pub(crate) fn wanted_count(&self) -> u64 {
@@ -163,9 +161,9 @@ impl GatherPieces<'_> {
         rows.end - rows.start
     }
 
-    fn rows_of(&self, number: u64) -> Range<u64> {
-        let bytes = self.output(number).file_bounds();
-        let slab = self.gather.slab.bytes();
+    /// The rows that hold these bytes of the output.
+    fn rows_with(&self, bytes: Range<u64>) -> Range<u64> {
+        let slab = self.gather.slab.bytes().max(1);
         bytes.start / slab..bytes.end.div_ceil(slab)
     }
 
@@ -292,7 +290,7 @@ impl GatherPieces<'_> {
             self.rows.block(row..rows.end, most, slab, &mut block)?;
             let part = split_first(&mut rest, block.rows() * slab.bytes());
             self.prefetch_ahead(source, row, block.rows());
-            if self.reads_long_rows() {
+            if self.state(source) == CacheState::ColdLong {
                 read_long_rows(from, &block, slab, part)?;
             } else {
                 copy_block(from, held.as_deref().map(Vec::as_slice), params, &block, slab, part)?;

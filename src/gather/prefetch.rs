@@ -64,10 +64,6 @@ impl GatherPieces<'_> {
         self.rows.look(first, &self.gather.slab, NEIGHBOURS, &is_cached).is_cached
     }
 
-    pub(super) fn reads_long_rows(&self) -> bool {
-        self.page_cache.state.get() == Some(&CacheState::ColdLong)
-    }
-
     /// Whether rows that are short for a disk would be read again and again, as they do not fit in
     /// memory and are not there.
     pub(crate) fn reads_rows_again(&self, source: &dyn Source) -> bool {

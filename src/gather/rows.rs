@@ -241,19 +241,16 @@ impl BoundRows<'_> {
     /// [`DROPPED`]; as many as `out` holds.
     pub(crate) fn offsets(&self, row: u64, out: &mut [u64]) -> Result<(), FillError> {
         let lists = self.rows.lists.len();
-        if lists == 0 {
-            out.fill(0);
+        match lists {
+            0 => out.fill(0),
+            _ => self.list_offsets(0, row, out)?,
         }
-        for number in 0..lists.min(1) {
-            self.list_offsets(number, row, out)?;
-        }
-        if lists > 1 {
-            let mut more = vec![0; out.len()];
-            for number in 1..lists {
-                self.list_offsets(number, row, &mut more)?;
-                for (offset, more) in out.iter_mut().zip(&more) {
-                    *offset = offset.wrapping_add(*more);
-                }
+        let mut more = Vec::new();
+        for number in 1..lists {
+            more.resize(out.len(), 0);
+            self.list_offsets(number, row, &mut more)?;
+            for (offset, more) in out.iter_mut().zip(&more) {
+                *offset = offset.wrapping_add(*more);
             }
         }
         add_strides(&self.rows.axes, self.rows.offset, row, out);
