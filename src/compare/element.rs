@@ -136,6 +136,13 @@ impl Float {
         self.value.is_finite()
             || matches!(self.format.decode(self.bits).magnitude, Magnitude::Finite { .. })
     }
+
+    /// Whether floats are equal by NumPy's `==`; long doubles that round to one double are compared by
+    /// their bits.
+    fn equals(&self, other: &Float) -> bool {
+        self.value == other.value
+            && (self.bits == other.bits || self.value == 0.0 || self.bits >> 64 == 0)
+    }
 }
 
 /// How values are compared: as by NumPy's `==`, except that NaN equals NaN of the same bits; or within a
@@ -219,15 +226,6 @@ pub(super) fn round(value: f64, format: FloatFormat) -> f64 {
         10 => f16::from_f64(value).to_f64(),
         23 => f64::from(value as f32),
         _ => value,
-    }
-}
-
-impl Float {
-    /// Whether floats are equal by NumPy's `==`; long doubles that round to one double are compared by
-    /// their bits.
-    fn equals(&self, other: &Float) -> bool {
-        self.value == other.value
-            && (self.bits == other.bits || self.value == 0.0 || self.bits >> 64 == 0)
     }
 }
 

@@ -154,7 +154,7 @@ impl Comparer {
         let elements = a.chunks_exact(of_a).zip(b.chunks_exact(of_b)).enumerate();
         for (at, (a, b)) in elements.filter(|(at, _)| may_differ(*at)) {
             if !self.all(|of_a, of_b, item| self.same_item(of_a, a, of_b, b, item)) {
-                findings.add(position(at as u64), self.pair(a, b));
+                self.add(position(at as u64), a, b, findings);
             }
         }
     }
@@ -165,8 +165,8 @@ impl Comparer {
         if self.same_dtype { self.rule.same(&a, &b) } else { self.rule.same_numbers(&a, &b) }
     }
 
-    /// Describe two elements that differ; only elements that are one finite number have a distance.
-    fn pair<'a>(&self, a: &'a [u8], b: &'a [u8]) -> Pair<'a> {
+    /// Add two elements that differ to the findings; only elements that are one finite number have a distance.
+    fn add(&self, position: u64, a: &[u8], b: &[u8], findings: &mut Findings) {
         // items that differ, one of them NaN, NaT or infinite
         let not_finite = !self.all(|of_a, of_b, item| {
             let is_finite = of_a.is_finite(a, item) && of_b.is_finite(b, item);
@@ -179,7 +179,18 @@ impl Comparer {
             _ => None,
         };
         let [a, b] = if self.is_large() { [&[][..]; 2] } else { [a, b] };
-        Pair { a, b, not_finite, distance }
+        let values = || (a.to_vec(), b.to_vec());
+        findings.differing += 1;
+        Largest::update(&mut findings.first, 0.0, position, values);
+        if not_finite {
+            findings.not_finite += 1;
+            Largest::update(&mut findings.first_not_finite, 0.0, position, values);
+        }
+        let Some((absolute, relative)) = distance else { return };
+        Largest::update(&mut findings.absolute, absolute, position, values);
+        if !relative.is_nan() {
+            Largest::update(&mut findings.relative, relative, position, values);
+        }
     }
 }
 
@@ -221,29 +232,7 @@ pub struct Largest {
     pub values: (Vec<u8>, Vec<u8>),
 }
 
-pub struct Pair<'a> {
-    pub(super) a: &'a [u8],
-    pub(super) b: &'a [u8],
-    pub(super) not_finite: bool,
-    pub(super) distance: Option<(f64, f64)>,
-}
-
 impl Findings {
-    pub(super) fn add(&mut self, position: u64, pair: Pair<'_>) {
-        let values = || (pair.a.to_vec(), pair.b.to_vec());
-        self.differing += 1;
-        Largest::update(&mut self.first, 0.0, position, values);
-        if pair.not_finite {
-            self.not_finite += 1;
-            Largest::update(&mut self.first_not_finite, 0.0, position, values);
-        }
-        let Some((absolute, relative)) = pair.distance else { return };
-        Largest::update(&mut self.absolute, absolute, position, values);
-        if !relative.is_nan() {
-            Largest::update(&mut self.relative, relative, position, values);
-        }
-    }
-
     /// Add the surely different elements of a group; `item` gives the bytes of both sides.
     fn add_group<'a>(
         &mut self,

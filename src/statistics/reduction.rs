@@ -151,7 +151,7 @@ impl Reduction {
         let specials = |part: &Summary| part.nan + part.infinite > 0;
         let of_part = |part: &Summary, other: &Summary| match self {
             // np.mean divides by a complex number, which turns this into NaN
-            Reduction::Mean if specials(other) => nan(part.scalar),
+            Reduction::Mean if specials(other) => float(part.scalar, Some(f64::NAN), None),
             _ => self.float(part, part.scalar),
         };
         match self {
@@ -205,10 +205,6 @@ fn float(result: Scalar, special: Option<f64>, exact: Option<Quotient>) -> u64 {
         (None, Some(exact)) => exact.odd(),
         (special, _) => special.unwrap_or(f64::NAN),
     })
-}
-
-fn nan(result: Scalar) -> u64 {
-    float(result, Some(f64::NAN), None)
 }
 
 fn push_bits(bits: u64, result: Scalar, out: &mut Vec<u8>) {
