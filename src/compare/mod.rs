@@ -320,13 +320,12 @@ fn are_numbers(dtypes: [&DType; 2]) -> bool {
     dtypes.into_iter().all(is_number)
 }
 
-/// The more precise of two dtypes that are the same: `other`, little-endian, if `dtype` may be the void type stored
-/// instead of it.
+/// The more precise of two dtypes: `other`, little-endian, if `dtype` is the void type stored instead of it.
 fn with_meaning(dtype: &DType, other: &DType) -> DType {
-    match (dtype, other) {
-        (DType::Npy(_), DType::Scalar(scalar, _)) => DType::Scalar(*scalar, Endian::Little),
-        (DType::Npy(_), DType::Blocks(_)) => other.clone(),
-        _ => dtype.clone(),
+    match other {
+        _ if !is_stored_as(other, dtype) => dtype.clone(),
+        DType::Scalar(scalar, _) => DType::Scalar(*scalar, Endian::Little),
+        _ => other.clone(),
     }
 }
 
@@ -388,6 +387,31 @@ mod tests {
                     assert_eq!(findings.differing, u64::from(is_changed), "{changed}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn long_doubles_are_compared_with_doubles() {
+        let power_of_two = |exponent: u16| {
+            let mut bytes = [0; 16];
+            bytes[7] = 0x80;
+            bytes[8..10].copy_from_slice(&exponent.to_le_bytes());
+            bytes
+        };
+        let a = [power_of_two(0x3fff), power_of_two(0x4000)].concat();
+        let b: Vec<u8> = [1.0, 2.5].into_iter().flat_map(f64::to_le_bytes).collect();
+        let double = DType::Scalar(Scalar::F64, Endian::Little);
+        let rule = Rule { tolerance: Some((0.0, 1e-3)), ..Rule::default() };
+        let long = dtype_of_descr("'<f16'");
+        for (dtypes, sides, relative) in
+            [([&long, &double], [&a, &b], 0.2), ([&double, &long], [&b, &a], 0.25)]
+        {
+            let comparer = Comparer::new(dtypes[0], dtypes[1], rule).unwrap();
+            let mut findings = Findings::default();
+            comparer.compare(sides[0], sides[1], |number| number, &mut findings);
+            assert_eq!(findings.differing, 1);
+            let found = [findings.absolute, findings.relative].map(|it| it.unwrap());
+            assert_eq!(found.map(|it| (it.difference, it.position)), [(0.5, 1), (relative, 1)]);
         }
     }
 
