@@ -58,11 +58,6 @@ pub fn parse_dtype(text: &str) -> Result<DType, DescrError> {
     }
 }
 
-/// The dtype of a `descr` entry.
-pub(crate) fn literal_dtype(descr: &PyLiteral) -> Result<DType, DescrError> {
-    parse(descr)
-}
-
 /// Parse a type string or a list of fields in JSON, as in `.zarray`.
 #[cfg(feature = "zarr")]
 pub(crate) fn json_dtype(json: &serde_json::Value) -> Result<DType, DescrError> {
@@ -76,7 +71,8 @@ pub(crate) fn json_dtype(json: &serde_json::Value) -> Result<DType, DescrError> 
     parse(&literal(json))
 }
 
-pub(super) fn parse(descr: &PyLiteral) -> Result<DType, DescrError> {
+/// The dtype of a `descr` entry.
+pub(crate) fn parse(descr: &PyLiteral) -> Result<DType, DescrError> {
     match descr {
         // an array has no subarrays as elements, except subarrays of one element
         PyLiteral::Tuple(parts) => match parts.as_slice() {

@@ -36,7 +36,7 @@ pub(crate) use output::OUTPUT;
 #[cfg(feature = "zarr")]
 pub(crate) use descr::json_dtype;
 pub use descr::{DescrError, parse_dtype};
-pub(crate) use descr::{literal_dtype, names as dtype_names};
+pub(crate) use descr::{names as dtype_names, parse as literal_dtype};
 pub use literal::LiteralError;
 pub(crate) use literal::PyLiteral;
 
