@@ -12,6 +12,8 @@
 use std::cmp::Ordering;
 use std::fmt::Write;
 
+use num_bigint::BigUint;
+
 use super::float::{BinaryFloat, Magnitude};
 
 /// How zeros at the end of the fraction are written.
@@ -165,12 +167,8 @@ fn digits(
     let mut digits = String::new();
     let (digit, below, above) = loop {
         power -= 1;
-        let digit = value.divide(&scale);
-        let mut high = low.clone();
-        if unequal_margins {
-            high.multiply(2);
-        }
-        high.add(&value);
+        let digit = next_digit(&mut value, &scale);
+        let high = (&low << u8::from(unequal_margins)) + &value;
         let below = value.cmp(&low);
         let above = high.cmp(&scale);
         let below = below.is_lt() || is_even && below.is_eq();
@@ -179,10 +177,10 @@ fn digits(
             break (digit, below, above);
         }
         digits.push(char::from(b'0' + digit));
-        value.multiply(10);
-        low.multiply(10);
+        value *= 10u8;
+        low *= 10u8;
     };
-    let down = if below == above { rounds_down(value, &scale, digit) } else { below };
+    let down = if below == above { rounds_down(&(value << 1), &scale, digit) } else { below };
     digits.push(char::from(b'0' + digit));
     let carried = !down && increment(&mut digits);
     Some((digits, first + i32::from(carried)))
@@ -191,9 +189,9 @@ fn digits(
 /// A float as the fraction `value / scale`, whose next digit is before the point. Half the distance to each
 /// neighbour is `low / scale`; twice that to the upper neighbour where the margins are unequal.
 struct Scaled {
-    value: Big,
-    scale: Big,
-    low: Big,
+    value: BigUint,
+    scale: BigUint,
+    low: BigUint,
     /// One more than the power of ten of the next digit.
     power: i32,
 }
@@ -203,35 +201,46 @@ impl Scaled {
         let up = exponent.max(0) as u32;
         let down = (-exponent).max(0) as u32;
         let more = u32::from(unequal_margins);
-        let mut value = Big::from(mantissa).shifted(up + 1 + more);
-        let mut scale = Big::from(1).shifted(down + 1 + more);
-        let mut low = Big::from(1).shifted(up);
+        let one = BigUint::from(1u8);
+        let mut value = BigUint::from(mantissa) << (up + 1 + more);
+        let mut scale = &one << (down + 1 + more);
+        let mut low = one << up;
         let bits = 63 - mantissa.leading_zeros() as i32;
         let estimate = f64::from(bits + exponent) * std::f64::consts::LOG10_2 - 0.69;
         let mut power = estimate.ceil() as i32;
         if let Some(Cutoff::Fraction(digits)) = cutoff {
             power = power.max(1 - digits);
         }
+        let tens = BigUint::from(10u8).pow(power.unsigned_abs());
         if power >= 0 {
-            scale.multiply_power_of_ten(power as u32);
+            scale *= tens;
         } else {
-            value.multiply_power_of_ten(power.unsigned_abs());
-            low.multiply_power_of_ten(power.unsigned_abs());
+            value *= &tens;
+            low *= tens;
         }
-        if value.cmp(&scale).is_ge() {
+        if value >= scale {
             power += 1;
         } else {
-            value.multiply(10);
-            low.multiply(10);
+            value *= 10u8;
+            low *= 10u8;
         }
         Scaled { value, scale, low, power }
     }
 }
 
-/// Whether a digit is rounded down, before a rest of `value / scale`: ties go to the even digit.
-fn rounds_down(mut value: Big, scale: &Big, digit: u8) -> bool {
-    value.multiply(2);
-    match value.cmp(scale) {
+/// The digit before the point of `value / scale`, which is less than 10; `value` becomes the rest.
+fn next_digit(value: &mut BigUint, scale: &BigUint) -> u8 {
+    let mut digit = 0;
+    while *value >= *scale {
+        *value -= scale;
+        digit += 1;
+    }
+    digit
+}
+
+/// Whether a digit is rounded down, before a rest of half of `doubled / scale`: ties go to the even digit.
+fn rounds_down(doubled: &BigUint, scale: &BigUint, digit: u8) -> bool {
+    match doubled.cmp(scale) {
         Ordering::Less => true,
         Ordering::Equal => digit.is_multiple_of(2),
         Ordering::Greater => false,
@@ -253,169 +262,8 @@ fn increment(digits: &mut String) -> bool {
     }
 }
 
-/// A natural number: digits of 32 bits, lowest first, without zeros at the end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Big(Vec<u32>);
-
-impl From<u64> for Big {
-    fn from(value: u64) -> Big {
-        let mut big = Big(vec![value as u32, (value >> 32) as u32]);
-        big.trim();
-        big
-    }
-}
-
-impl Big {
-    fn trim(&mut self) {
-        while self.0.last() == Some(&0) {
-            self.0.pop();
-        }
-    }
-
-    /// Make a number of digits of 32 bits, lowest first.
-    pub(crate) fn of_digits(digits: Vec<u32>) -> Big {
-        let mut big = Big(digits);
-        big.trim();
-        big
-    }
-
-    pub(crate) fn shifted(&self, bits: u32) -> Big {
-        let words = (bits / 32) as usize;
-        let bits = bits % 32;
-        let mut digits = vec![0; words];
-        let mut carry = 0u64;
-        for &digit in &self.0 {
-            carry |= u64::from(digit) << bits;
-            digits.push(carry as u32);
-            carry >>= 32;
-        }
-        digits.push(carry as u32);
-        let mut big = Big(digits);
-        big.trim();
-        big
-    }
-
-    pub(crate) fn multiply(&mut self, factor: u32) {
-        let mut carry = 0u64;
-        for digit in &mut self.0 {
-            carry += u64::from(*digit) * u64::from(factor);
-            *digit = carry as u32;
-            carry >>= 32;
-        }
-        if carry > 0 {
-            self.0.push(carry as u32);
-        }
-        self.trim();
-    }
-
-    pub(crate) fn times(&self, other: &Big) -> Big {
-        let mut product = Big(Vec::new());
-        for &digit in other.0.iter().rev() {
-            product = product.shifted(32);
-            let mut part = self.clone();
-            part.multiply(digit);
-            product.add(&part);
-        }
-        product.trim();
-        product
-    }
-
-    pub(crate) fn multiply_power_of_ten(&mut self, mut power: u32) {
-        while power >= 9 {
-            self.multiply(1_000_000_000);
-            power -= 9;
-        }
-        self.multiply(10u32.pow(power));
-    }
-
-    pub(crate) fn add(&mut self, other: &Big) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        let mut carry = 0u64;
-        for (at, digit) in self.0.iter_mut().enumerate() {
-            carry += u64::from(*digit) + u64::from(other.0.get(at).copied().unwrap_or(0));
-            *digit = carry as u32;
-            carry >>= 32;
-        }
-        if carry > 0 {
-            self.0.push(carry as u32);
-        }
-    }
-
-    /// Divide by a number that fits in this one at most nine times; `self` becomes the remainder.
-    pub(crate) fn divide(&mut self, by: &Big) -> u8 {
-        let mut quotient = 0;
-        while (*self).cmp(by).is_ge() {
-            self.subtract(by);
-            quotient += 1;
-        }
-        quotient
-    }
-
-    /// Divide by any number except 0; `self` becomes the quotient, the remainder is returned.
-    pub(crate) fn divide_by(&mut self, by: u64) -> u64 {
-        let by = u128::from(by);
-        let mut rest = 0u128;
-        for digit in self.0.iter_mut().rev() {
-            rest = rest << 32 | u128::from(*digit);
-            *digit = (rest / by) as u32;
-            rest %= by;
-        }
-        self.trim();
-        rest as u64
-    }
-
-    /// The highest 128 bits, the number of bits below them, and whether any lower bit is set.
-    pub(crate) fn leading(&self) -> (u128, u32, bool) {
-        let below = self.bits().saturating_sub(128) as u32;
-        let words = (below / 32) as usize;
-        let bits = below % 32;
-        let digit = |at: usize| u128::from(self.0.get(words + at).copied().unwrap_or(0));
-        // five digits where the highest bit is inside a digit
-        let high = (0..4).fold(0, |high, at| high | digit(at) << (32 * at));
-        let top = match bits {
-            0 => high,
-            _ => high >> bits | digit(4) << (128 - bits),
-        };
-        let lost = self.0.iter().take(words).any(|&digit| digit > 0)
-            || self.0.get(words).is_some_and(|digit| digit & ((1 << bits) - 1) > 0);
-        (top, below, lost)
-    }
-
-    pub(crate) fn bits(&self) -> u64 {
-        let last = self.0.last().map_or(0, |last| u64::from(32 - last.leading_zeros()));
-        (self.0.len() as u64).saturating_sub(1) * 32 + last
-    }
-
-    pub(crate) fn subtract(&mut self, other: &Big) {
-        let mut borrow = 0i64;
-        for (at, digit) in self.0.iter_mut().enumerate() {
-            borrow += i64::from(*digit) - i64::from(other.0.get(at).copied().unwrap_or(0));
-            *digit = borrow as u32;
-            borrow >>= 32;
-        }
-        self.trim();
-    }
-}
-
-impl PartialOrd for Big {
-    fn partial_cmp(&self, other: &Big) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Big {
-    fn cmp(&self, other: &Big) -> Ordering {
-        let lengths = self.0.len().cmp(&other.0.len());
-        lengths.then_with(|| self.0.iter().rev().cmp(other.0.iter().rev()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
     use crate::element::FloatFormat;
 
@@ -472,48 +320,6 @@ mod tests {
                 proptest::prop_assert_eq!((ours.len(), our_exponent), (rust.len(), rust_exponent));
                 let is_tie = our_digits % 2 == 0 && our_digits.abs_diff(rust_digits) == 1;
                 proptest::prop_assert!(ours == rust || is_tie, "{} {}", ours, rust);
-            }
-        }
-    }
-
-    fn value(big: &Big) -> u128 {
-        big.0.iter().rev().fold(0, |value, &digit| value << 32 | u128::from(digit))
-    }
-
-    proptest! {
-        #[test]
-        fn arithmetic_is_that_of_128_bits(a: u64, b: u64, shift in 0u32..60, factor in 0u32..1000) {
-            let big_a = Big::from(a);
-            let big_b = Big::from(b);
-            prop_assert_eq!(big_a.cmp(&big_b), a.cmp(&b));
-            let shifted = big_a.shifted(shift);
-            prop_assert_eq!(value(&shifted), u128::from(a) << shift);
-            let mut sum = shifted.clone();
-            sum.add(&big_b);
-            prop_assert_eq!(value(&sum), (u128::from(a) << shift) + u128::from(b));
-            let mut product = big_a.clone();
-            product.multiply(factor);
-            if factor > 0 {
-                prop_assert_eq!(value(&product), u128::from(a) * u128::from(factor));
-            }
-            prop_assert_eq!(value(&big_a.times(&big_b)), u128::from(a) * u128::from(b));
-            let mut divided = shifted.clone();
-            if b > 0 {
-                prop_assert_eq!(divided.divide_by(b), (value(&shifted) % u128::from(b)) as u64);
-                prop_assert_eq!(value(&divided), value(&shifted) / u128::from(b));
-            }
-            let long = big_a.times(&big_b).shifted(shift);
-            let (top, below, lost) = long.leading();
-            let mut again = Big::of_digits((0..4).map(|at| (top >> (32 * at)) as u32).collect());
-            again = again.shifted(below);
-            prop_assert_eq!(again.bits(), long.bits());
-            prop_assert_eq!(lost, again != long);
-            let mut dividend = big_b.clone();
-            dividend.multiply(factor % 10);
-            if factor % 10 > 0 && b > a % 1000 {
-                dividend.add(&Big::from(a % 1000));
-                prop_assert_eq!(u32::from(dividend.divide(&big_b)), factor % 10);
-                prop_assert_eq!(value(&dividend), u128::from(a % 1000));
             }
         }
     }

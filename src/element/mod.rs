@@ -19,7 +19,7 @@ mod format;
 mod parse;
 
 pub(crate) use cell::{CellReader, trimmed};
-pub(crate) use dragon4::{Big, Decimal, Trim};
+pub(crate) use dragon4::{Decimal, Trim};
 pub(crate) use float::{FloatFormat, Magnitude, Specials};
 pub(crate) use format::{
     Meaning, NAT, Notation, civil, days_of_civil, write_datetime, write_number, write_timedelta,

@@ -3,7 +3,9 @@
 //! Either all numbers of an array have an exponent or none; the smallest and the largest number
 //! decide. This is known only after the last number, so the widths of both forms are tracked.
 
-use crate::element::{Big, Decimal, FloatFormat, Magnitude, Trim};
+use num_bigint::BigUint;
+
+use crate::element::{Decimal, FloatFormat, Magnitude, Trim};
 
 /// The floats of an array: [observed](FloatColumn::observe) first, then written.
 #[derive(Clone, Debug)]
@@ -116,7 +118,7 @@ impl FloatColumn {
         let Some((least, greatest)) = self.bounds else { return false };
         // NumPy's `finfo(dtype).precision`: the decimal digits that any value keeps
         let decimal_digits = self.format.mantissa * 30103 / 100_000;
-        let greatest_plain = Big::from(10u64.pow(decimal_digits.min(8)));
+        let greatest_plain = 10u64.pow(decimal_digits.min(8));
         // bits of the float next to 0.0001, which NumPy rounds to a double first
         let ten_thousandth = match self.format {
             FloatFormat::HALF => 0x068e,
@@ -127,24 +129,23 @@ impl FloatColumn {
         let is_small = least < ten_thousandth;
         let least = self.fraction(least);
         let greatest = self.fraction(greatest);
-        let is_large = greatest.0.cmp(&greatest.1.times(&greatest_plain)).is_ge();
+        let is_large = greatest.0 >= &greatest.1 * greatest_plain;
         // NumPy rounds the quotient to the format before it compares with 1000: the quotient is
         // greater where it lies beyond half the distance from 1000 to the next float
         let half = self.format.mantissa - 8;
-        let numerator = greatest.0.times(&least.1).shifted(half);
-        let divisor = least.0.times(&greatest.1);
-        let mut limit = divisor.times(&Big::from(1000)).shifted(half);
-        limit.add(&divisor);
-        is_large || is_small || numerator.cmp(&limit).is_gt()
+        let numerator = (greatest.0 * least.1) << half;
+        let divisor = least.0 * greatest.1;
+        let limit = ((&divisor * 1000u32) << half) + divisor;
+        is_large || is_small || numerator > limit
     }
 
-    fn fraction(&self, bits: u128) -> (Big, Big) {
+    fn fraction(&self, bits: u128) -> (BigUint, BigUint) {
         match self.format.decode(bits).magnitude {
             Magnitude::Finite { mantissa, exponent, .. } => (
-                Big::from(mantissa).shifted(exponent.max(0) as u32),
-                Big::from(1).shifted((-exponent).max(0) as u32),
+                BigUint::from(mantissa) << exponent.max(0),
+                BigUint::from(1u8) << (-exponent).max(0),
             ),
-            _ => (Big::from(0), Big::from(1)),
+            _ => (BigUint::ZERO, BigUint::from(1u8)),
         }
     }
 

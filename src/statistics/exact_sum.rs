@@ -1,7 +1,7 @@
 //! Sums without any rounding, so that the order of the terms and the number of threads do not
 //! matter: a sum is a fixed-point number, wide enough for every term.
 
-use crate::element::Big;
+use num_bigint::BigUint;
 
 /// The number of terms after which carries are due: with more, a digit could overflow.
 const CARRY_EVERY: u32 = 1 << 30;
@@ -37,7 +37,7 @@ pub(super) struct ExactSum {
 /// The value of a sum: `number * 2^exponent`, or its negative.
 struct Total {
     negative: bool,
-    number: Big,
+    number: BigUint,
     exponent: i32,
 }
 
@@ -151,7 +151,7 @@ impl ExactSum {
         let zeros = sum.digits.iter().take_while(|digit| **digit == 0).count();
         let digits = sum.digits[zeros..].iter().map(|&digit| digit as u32);
         let exponent = self.lowest + 32 * zeros as i32;
-        Total { negative, number: Big::of_digits(digits.collect()), exponent }
+        Total { negative, number: BigUint::new(digits.collect()), exponent }
     }
 
     pub(super) fn divided(&self, count: u64) -> Quotient {
@@ -159,7 +159,7 @@ impl ExactSum {
             return Quotient::of_short(number, exponent, count);
         }
         let Total { negative, number, exponent } = self.total();
-        Quotient::new(negative, &number, exponent, count)
+        Quotient::new(negative, number, exponent, count)
     }
 
     /// The lowest 64 bits of a sum of integers: the result of wrapping addition.
@@ -186,14 +186,13 @@ pub(super) fn deviation(parts: &[Moments<'_>], count: u64) -> Quotient {
     let lowest = |(sum, squares): &(Total, Total)| squares.exponent.min(2 * sum.exponent);
     let exponent = totals.iter().map(lowest).min().unwrap_or(0);
     let above = |power: i32| (power - exponent) as u32;
-    let mut numerator = Big::from(0);
+    let mut numerator = BigUint::ZERO;
     for (sum, squares) in totals {
         // count * squares - sum * sum, which is never negative, in units of 2^exponent
-        let mut part = squares.number.times(&Big::from(count)).shifted(above(squares.exponent));
-        part.subtract(&sum.number.times(&sum.number).shifted(above(2 * sum.exponent)));
-        numerator.add(&part);
+        numerator += (squares.number * count) << above(squares.exponent);
+        numerator -= (&sum.number * &sum.number) << above(2 * sum.exponent);
     }
-    Quotient::root(&numerator, exponent, count)
+    Quotient::root(numerator, exponent, count)
 }
 
 /// A mantissa of at least 62 bits times a power of two. The lowest bit is set if anything was cut
@@ -218,16 +217,13 @@ const LOWEST: i32 = -1074;
 
 impl Quotient {
     /// `number * 2^power / divisor`; 0 for a divisor of 0.
-    pub(super) fn new(negative: bool, number: &Big, power: i32, divisor: u64) -> Quotient {
+    pub(super) fn new(negative: bool, number: BigUint, power: i32, divisor: u64) -> Quotient {
         if divisor == 0 {
             return Quotient { negative, bits: 0, power: 0 };
         }
-        let more = 128u64.saturating_sub(number.bits()) as u32;
-        let mut quotient = number.shifted(more);
-        let rest = quotient.divide_by(divisor);
-        let (bits, below, lost) = quotient.leading();
-        let bits = bits | u128::from(rest > 0 || lost);
-        Quotient { negative, bits, power: power - more as i32 + below as i32 }
+        let more = 128u64.saturating_sub(number.bits());
+        let (bits, below, lost) = divided(number << more, divisor.into());
+        Quotient { negative, bits: bits | u128::from(lost), power: power - more as i32 + below }
     }
 
     /// `number * 2^power / divisor` of a signed number; 0 for a divisor of 0.
@@ -244,19 +240,16 @@ impl Quotient {
     }
 
     /// `sqrt(number * 2^power) / divisor`; 0 for a divisor of 0.
-    pub(super) fn root(number: &Big, power: i32, divisor: u64) -> Quotient {
+    pub(super) fn root(number: BigUint, power: i32, divisor: u64) -> Quotient {
         if divisor == 0 || number.bits() == 0 {
             return Quotient { negative: false, bits: 0, power: 0 };
         }
         // 126 bits must remain after the division by the square of the divisor
         let more = (126 + 128u64).saturating_sub(number.bits()) as i32;
         let more = more + (power - more).rem_euclid(2);
-        let mut square = number.shifted(more as u32);
-        let mut lost = square.divide_by(divisor) > 0;
-        lost |= square.divide_by(divisor) > 0;
-        let (mut bits, below, dropped) = square.leading();
-        let mut power = power - more + below as i32;
-        lost |= dropped;
+        let squared_divisor = u128::from(divisor) * u128::from(divisor);
+        let (mut bits, below, mut lost) = divided(number << more, squared_divisor);
+        let mut power = power - more + below;
         if power % 2 != 0 {
             lost |= bits & 1 > 0;
             bits >>= 1;
@@ -306,6 +299,17 @@ impl Quotient {
         let code = (((quantum - LOWEST) as u64) << 52) + mantissa as u64 + u64::from(up);
         sign * f64::from_bits(code)
     }
+}
+
+/// The highest 128 bits of a quotient, the number of bits below them, and whether these or a remainder are not 0.
+fn divided(number: BigUint, divisor: u128) -> (u128, i32, bool) {
+    let quotient = &number / divisor;
+    let below = quotient.bits().saturating_sub(128);
+    let has_rest = &quotient * divisor != number;
+    let lost = has_rest || quotient.trailing_zeros().is_some_and(|zeros| zeros < below);
+    let digits = (quotient >> below).to_u64_digits();
+    let bits = digits.iter().rev().fold(0, |bits, digit| bits << 64 | u128::from(*digit));
+    (bits, below as i32, lost)
 }
 
 #[cfg(test)]

@@ -148,6 +148,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("lz4_flex", &["formats/codecs.rs"]),
     ("memmap2", &["os/", "source/file.rs", "sink/in_place.rs"]),
     ("ndarray", &["handle/memory.rs"]),
+    ("num_bigint", &["element/dragon4.rs", "print/float.rs", "statistics/exact_sum.rs"]),
     ("object_store", &["source/remote/"]),
     ("png", &["job/picture.rs"]),
     ("rayon", &["execute/parallel.rs"]),
