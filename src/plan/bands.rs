@@ -15,7 +15,7 @@
 
 use std::ops::Range;
 
-use super::boxes::{PanelSizes, extents, pass_cost, range_items};
+use super::panels::{PanelSizes, extents, pass_cost, range_items};
 use super::{NEAR_BYTES, stretches};
 use crate::runs::{Axis, Runs};
 

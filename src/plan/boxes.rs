@@ -26,9 +26,10 @@
 
 use std::ops::Range;
 
-use super::{NEAR_BYTES, Piece, Tiling, evenly, stretches};
+use super::panels::extents;
+use super::{Piece, Tiling, evenly};
 use crate::os::PAGE;
-use crate::runs::{Axis, Runs, dense_bytes, span_bytes, unravel_index};
+use crate::runs::{Axis, Runs, span_bytes, unravel_index};
 
 /// The length of wide stretches, in bytes. Stretches longer than a cache line are read at up to twice the rate: fewer
 /// pages are looked up, and processors read ahead in each.
@@ -44,13 +45,11 @@ const BOXES: u64 = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Boxes {
     chunks: Vec<u64>,
-    /// The axes in the order in which boxes are counted: from the shortest stride in the input to the longest, so that
-    /// consecutive boxes are neighbours in the input.
-    order: Vec<usize>,
     /// The number of boxes along each axis of a panel.
     panel: Vec<u64>,
-    /// The axes in the order in which panels are counted.
-    panel_order: Vec<usize>,
+    /// The axes in the order in which boxes, and panels, are counted: from the shortest stride in the input to the
+    /// longest, so that consecutive ones are neighbours in the input; of the output, where panels are read ahead.
+    order: Vec<usize>,
 }
 
 struct BoxRange {
@@ -73,7 +72,7 @@ impl Boxes {
         let box_bytes = (input.bytes() / BOXES).clamp(half, tiling.box_bytes);
         let tiling = Tiling { box_bytes, ..tiling };
         let ones = || vec![1; axes.len()];
-        let mut boxes = Boxes { chunks: ones(), panel: ones(), panel_order: order.clone(), order };
+        let mut boxes = Boxes { chunks: ones(), panel: ones(), order };
         let Some(panel_bytes) = tiling.panel_bytes else {
             boxes.enlarge(axes, run, tiling);
             boxes.gather(axes, run);
@@ -86,10 +85,9 @@ impl Boxes {
         for (at, extent) in extents.into_iter().enumerate() {
             boxes.panel[at] = extent.div_ceil(boxes.chunks[at]);
         }
-        // consecutive panels are neighbours in the output, where they share pages
-        boxes.panel_order = (0..axes.len()).rev().collect();
-        // and so are consecutive boxes, so that rows become long: all input of a panel is in memory
-        boxes.order.clone_from(&boxes.panel_order);
+        // consecutive panels are neighbours in the output, where they share pages; and so are consecutive boxes, so
+        // that rows become long: all input of a panel is in memory
+        boxes.order = (0..axes.len()).rev().collect();
         Some(boxes)
     }
 
@@ -241,7 +239,7 @@ impl Boxes {
         // the boxes of one index along the outer panel axes, and of the panel's range along the others
         let mut start = 0;
         let mut count = self.pieces(axes);
-        for &axis in self.panel_order.iter().rev() {
+        for &axis in self.order.iter().rev() {
             let along = self.along(axes, axis);
             count /= along;
             let first = (number - start) / count / self.panel[axis] * self.panel[axis];
@@ -280,171 +278,6 @@ fn common_bytes(axes: &[Axis], run: u64, order: &[usize]) -> u64 {
         common.push(axes[ours]);
     }
     u64::MAX
-}
-
-// The size of a panel of a relayout, where not all fits in memory.
-//
-// A disk is fast where stretches are long: stretches of the input that are read, and stretches of the output that are
-// written. In a given memory, a panel may have long stretches of one kind, or both kinds about as long as the root of
-// the memory. So the shorter kind is lengthened until the memory is used.
-
-/// The length of a stretch, in bytes, beyond which no disk is faster.
-const LONG: u64 = 128 << 10;
-
-/// The memory of a panel, in bytes, below which there are too few requests to keep a disk busy.
-const SMALL: u64 = 32 << 20;
-
-/// The items of each axis in a panel, where `room` bytes of memory hold the input of all panels that are being read. A
-/// part of it is left for the beginning of the next panel, unless one item takes more.
-pub(super) fn extents(input: &Runs, room: u64) -> Vec<u64> {
-    let axes = &input.axes[..];
-    let parts = PanelSizes::new(input);
-    let most = room / 7 * 6;
-    let mut items = vec![1; axes.len()];
-    let mut is_full = vec![false; axes.len()];
-    loop {
-        let read = parts.read(&items);
-        let written = parts.written(&items);
-        if read.bytes.min(written.bytes) >= LONG && parts.memory(&items) >= SMALL {
-            break;
-        }
-        let open = |stretch: &Stretch| stretch.next.filter(|axis| !is_full[*axis]);
-        let axis = match (open(&read), open(&written)) {
-            (Some(ours), Some(_)) if read.bytes < written.bytes => ours,
-            (_, Some(theirs)) => theirs,
-            (Some(ours), None) => ours,
-            (None, None) => break,
-        };
-        let doubled = (items[axis] * 2).min(axes[axis].len);
-        let fits = parts.most_items(&items, axis, doubled, most);
-        is_full[axis] = fits < doubled || fits == axes[axis].len;
-        items[axis] = fits;
-    }
-    // a whole axis may make a stretch far longer
-    let ours = parts.read(&items).next;
-    let theirs = parts.written(&items).next;
-    for (whole, less) in [(ours, theirs), (theirs, ours)] {
-        let (Some(whole), Some(less)) = (whole, less) else { continue };
-        let mut others = items.clone();
-        (others[whole], others[less]) = (axes[whole].len, 1);
-        others[less] = parts.most_items(&others, less, items[less], most);
-        if whole != less
-            && parts.memory(&others) <= most
-            && parts.cost(&others) < parts.cost(&items)
-        {
-            items = others;
-            break;
-        }
-    }
-    let lens = axes.iter().map(|axis| axis.len);
-    lens.zip(items).map(|(len, items)| evenly(len, items)).collect()
-}
-
-/// The items of each axis in a range of at most `most` bytes of the output; at least one item.
-pub(super) fn range_items(input: &Runs, most: u64) -> Vec<u64> {
-    let mut left = most / input.run.max(1);
-    let lens = input.axes.iter().rev().map(|axis| {
-        let items = left.clamp(1, axis.len);
-        left /= items;
-        items
-    });
-    let mut items: Vec<u64> = lens.collect();
-    items.reverse();
-    items
-}
-
-/// The bytes that a disk moves in the time of one request: stretches of this length take twice as long as one long
-/// stretch.
-const REQUEST: u64 = 64 << 10;
-
-/// The cost of a copy in parts that have `items` items of each axis: bytes that are read and written, and the requests
-/// for them, counted as bytes.
-pub(super) fn pass_cost(input: &Runs, items: &[u64]) -> f64 {
-    let parts = PanelSizes::new(input);
-    let all: Vec<u64> = input.axes.iter().map(|axis| axis.len).collect();
-    let cost =
-        |bytes: u64, stretch: Stretch| bytes as f64 * (1.0 + REQUEST as f64 / stretch.bytes as f64);
-    cost(parts.memory(&all), parts.read(items)) + cost(input.bytes(), parts.written(items))
-}
-
-/// The sizes of parts of runs, by the items of each axis in a part.
-pub(super) struct PanelSizes<'a> {
-    input: &'a Runs,
-    dense: Runs,
-    /// The axes from the fastest to the slowest, in the input and in the output.
-    pub(super) ours: Vec<usize>,
-    theirs: Vec<usize>,
-}
-
-impl PanelSizes<'_> {
-    pub(super) fn new(input: &Runs) -> PanelSizes<'_> {
-        let axes = &input.axes[..];
-        let ours = input_order(axes).into_iter().filter(|axis| axes[*axis].stride != 0).collect();
-        PanelSizes { input, dense: input.dense(), ours, theirs: (0..axes.len()).rev().collect() }
-    }
-
-    fn read(&self, items: &[u64]) -> Stretch {
-        Stretch::of(items, self.input, &self.ours)
-    }
-
-    fn written(&self, items: &[u64]) -> Stretch {
-        Stretch::of(items, &self.dense, &self.theirs)
-    }
-
-    /// About how many disk requests a byte takes, for reading and writing together.
-    fn cost(&self, items: &[u64]) -> f64 {
-        let of = |stretch: Stretch| 1.0 / stretch.bytes.min(LONG) as f64;
-        of(self.read(items)) + of(self.written(items))
-    }
-
-    fn memory(&self, items: &[u64]) -> u64 {
-        let axes = self.input.axes.iter().zip(items);
-        let axes = axes.map(|(axis, len)| Axis { len: *len, ..*axis });
-        let axes = axes.filter(|axis| axis.stride != 0).collect();
-        let Runs { axes, run, .. } = stretches(Runs { axes, ..*self.input }, NEAR_BYTES);
-        dense_bytes(&axes, 1).saturating_mul(run + PAGE)
-    }
-
-    /// The most items of `axis`, from `items[axis]` to `up_to`, with which a part takes at most `most` bytes of memory.
-    pub(super) fn most_items(&self, items: &[u64], axis: usize, up_to: u64, most: u64) -> u64 {
-        let fits = |count: u64| {
-            let mut items = items.to_vec();
-            items[axis] = count;
-            self.memory(&items) <= most
-        };
-        let mut low = items[axis];
-        let mut high = up_to;
-        while low < high {
-            let middle = low + (high - low).div_ceil(2);
-            if fits(middle) { low = middle } else { high = middle - 1 }
-        }
-        low
-    }
-}
-
-/// A contiguous stretch of a part.
-struct Stretch {
-    bytes: u64,
-    next: Option<usize>,
-}
-
-impl Stretch {
-    /// The stretch that these items make, by axes from the fastest to the slowest.
-    fn of(items: &[u64], runs: &Runs, order: &[usize]) -> Stretch {
-        let mut bytes = runs.run;
-        for &axis in order {
-            let Axis { len, stride } = runs.axes[axis];
-            let stride = stride.unsigned_abs();
-            if stride > bytes + NEAR_BYTES {
-                return Stretch { bytes, next: None };
-            }
-            bytes += stride * (items[axis] - 1);
-            if items[axis] < len {
-                return Stretch { bytes, next: Some(axis) };
-            }
-        }
-        Stretch { bytes: u64::MAX, next: None }
-    }
 }
 
 /// The axes from the shortest stride in the input to the longest.
@@ -546,38 +379,5 @@ mod tests {
                 assert!(seen.into_iter().all(|byte| byte));
             }
         }
-    }
-
-    /// Panels use the memory: stretches of both kinds are long, or whole.
-    #[test]
-    fn stretches_are_long() {
-        let axis = |len, stride| Axis { len, stride };
-        let of = |axes: Vec<Axis>, run, most| {
-            let input = Runs { offset: 0, axes, run };
-            // a seventh of the room is for the next panel
-            let items = extents(&input, most / 6 * 7);
-            let parts = PanelSizes::new(&input);
-            assert!(parts.memory(&items) <= most);
-            (parts.read(&items).bytes, parts.written(&items).bytes, items)
-        };
-        let transposed = || vec![axis(1 << 14, 4), axis(400_000, 1 << 16)];
-        // whole rows of the input, where they are about as long
-        let (read, written, items) = of(transposed(), 4, 1 << 30);
-        assert!(items[0] == 1 << 14 && read > 1 << 29 && written >= 60 << 10, "{items:?}");
-        // the root of the memory, where rows are longer
-        let (read, written, items) = of(transposed(), 4, 64 << 20);
-        assert!(read >= 8 << 10 && written >= 8 << 10, "{items:?}");
-        // no longer than is useful
-        let (read, written, items) = of(vec![axis(64, 4), axis(1 << 26, 256)], 4, 2 << 30);
-        assert!(read >= 32 << 20 && (LONG..1 << 20).contains(&written), "{items:?}");
-        // the axis in the middle makes both kinds longer
-        let side = 2830;
-        let fortran =
-            vec![axis(side, 2), axis(side, 2 * side as i64), axis(400, (2 * side * side) as i64)];
-        let (read, written, items) = of(fortran, 2, 512 << 20);
-        assert!(
-            read >= LONG && written >= LONG && items[0] == side && items[2] == 400,
-            "{items:?}"
-        );
     }
 }

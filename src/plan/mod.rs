@@ -31,6 +31,7 @@ use crate::view::View;
 
 mod bands;
 mod boxes;
+mod panels;
 mod reading;
 
 pub(crate) use bands::{Bands, OnePass};
