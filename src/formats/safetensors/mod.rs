@@ -26,6 +26,7 @@ use crate::input::Format;
 use crate::shape::{AsList, MAX_NDIM};
 use crate::tensor::{brief, data_bytes};
 
+mod json_text;
 mod output;
 mod read;
 mod write;

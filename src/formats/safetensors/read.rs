@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::{BufReader, ErrorKind, Read};
-use std::{fmt, io, str};
+use std::fmt;
+use std::io::{BufReader, Read};
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::super::FormatError;
+use super::json_text::JsonText;
 use super::write::scalar;
 use super::{FORMAT, MAX_HEADER, METADATA, SafetensorsError, Texts, checked_bytes};
 use crate::dtype::{DType, Endian};
@@ -20,25 +21,25 @@ use crate::tensor::{TensorInfo, Tensors, brief, first_repeated};
 
 /// Whether a file that begins with these bytes can be a `.safetensors`.
 pub(crate) fn begins(first: &[u8]) -> bool {
-    let Some((length, rest)) = first.split_first_chunk::<8>() else { return false };
-    (2..=MAX_HEADER).contains(&u64::from_le_bytes(*length)) && rest.first() == Some(&b'{')
+    header_len(first).is_some()
 }
 
 /// The header's length in bytes, where `first`, of [`MAGIC_LEN`](crate::formats::MAGIC_LEN) bytes,
 /// begins a `.safetensors`.
 pub(crate) fn header_len(first: &[u8]) -> Option<u64> {
-    let (length, _) = first.split_first_chunk::<8>()?;
-    begins(first).then(|| 8 + u64::from_le_bytes(*length))
+    let (length, rest) = first.split_first_chunk::<8>()?;
+    let json_len = u64::from_le_bytes(*length);
+    let is_header = (2..=MAX_HEADER).contains(&json_len) && rest.first() == Some(&b'{');
+    is_header.then(|| 8 + json_len)
 }
 
 /// Read a header, its length included; `input` is then at the data.
 pub fn read(input: &mut dyn Read) -> Result<Contents, Cause> {
-    let mut length = Vec::new();
-    read_more(input, &mut length, 8)?;
-    let json_len = length.iter().rev().fold(0, |len, &byte| len << 8 | u64::from(byte));
-    let mut json = Vec::new();
-    input.take(json_len.min(1)).read_to_end(&mut json)?;
-    match json.first() {
+    let mut first = Vec::new();
+    read_more(input, &mut first, 8)?;
+    let json_len = Endian::Little.bits(&first) as u64;
+    input.take(json_len.min(1)).read_to_end(&mut first)?;
+    match first.get(8) {
         Some(b'{') if json_len > MAX_HEADER => {
             return Err(SafetensorsError::TooLong(json_len).into());
         }
@@ -46,28 +47,27 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, Cause> {
         None if (1..=MAX_HEADER).contains(&json_len) => {
             return Err(FormatError::HeaderCutShort { expected: 8 + json_len, found: 8 }.into());
         }
-        Some(first) if is_space(*first) && (2..=MAX_HEADER).contains(&json_len) => {
-            input.take((json_len - 1).min(MAX_SPACE)).read_to_end(&mut json)?;
-            return Err(match json.iter().find(|byte| !is_space(**byte)) {
+        Some(byte) if is_space(byte) && (2..=MAX_HEADER).contains(&json_len) => {
+            input.take((json_len - 1).min(MAX_SPACE)).read_to_end(&mut first)?;
+            return Err(match first[8..].iter().find(|byte| !is_space(byte)) {
                 Some(b'{') => SafetensorsError::LeadingSpace.into(),
                 _ => FormatError::Unrecognised.into(),
             });
         }
         _ => return Err(FormatError::Unrecognised.into()),
     }
-    let whole = &mut json.as_slice().chain(input);
     let mut header = ParsedHeader { header_len: 8 + json_len, ..ParsedHeader::default() };
     if json_len <= SHORT {
-        let mut json = Vec::new();
-        read_more(whole, &mut json, json_len).map_err(behind_length)?;
-        let text = str::from_utf8(&json);
+        read_more(input, &mut first, json_len - 1)?;
+        let text = str::from_utf8(&first[8..]);
         let text = text.map_err(|error| SafetensorsError::Encoding(error.valid_up_to()))?;
         header.parse(serde_json::Deserializer::from_str(text)).map_err(SafetensorsError::from)?;
     } else {
-        let mut text = Utf8Text::new(whole, json_len);
+        let mut rest = first[8..].chain(input);
+        let mut text = JsonText::new(&mut rest, json_len);
         let reader = BufReader::with_capacity(64 << 10, &mut text);
         let parsed = header.parse(serde_json::Deserializer::from_reader(reader));
-        text.finish().map_err(behind_length)?;
+        text.finish()?;
         parsed.map_err(SafetensorsError::from)?;
     }
     Ok(header.contents()?)
@@ -76,21 +76,11 @@ pub fn read(input: &mut dyn Read) -> Result<Contents, Cause> {
 /// The longest JSON that is read as a whole, in bytes, which is faster.
 const SHORT: u64 = 4 << 20;
 
-/// The error for a text that follows its length.
-fn behind_length(error: Cause) -> Cause {
-    match error.downcast_ref() {
-        Some(FormatError::HeaderCutShort { expected, found }) => {
-            FormatError::HeaderCutShort { expected: expected + 8, found: found + 8 }.into()
-        }
-        _ => error,
-    }
-}
-
 /// The most white space, in bytes, that may precede a header.
 const MAX_SPACE: u64 = 4096;
 
 /// Whether a byte is white space in JSON.
-fn is_space(byte: u8) -> bool {
+fn is_space(byte: &u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
@@ -124,15 +114,11 @@ impl ParsedHeader {
     fn end_tensor(&mut self, info: &HeaderInfo<'_>) {
         let name = self.tensors.begun();
         match self.described(name, info) {
-            Ok((dtype, offset)) => {
-                let shape = info.shape.lens.clone();
-                self.tensors.set_last(&TensorInfo::new(dtype, shape, Order::C, offset));
-            }
+            Ok(tensor) => self.tensors.set_last(&tensor),
             Err(error) => {
                 let name = brief(name);
                 let data_offsets = info.data_offsets;
-                let first = self.faulty.as_ref().map(|faulty| faulty.data_offsets);
-                if first.is_none_or(|first| data_offsets < first) {
+                if self.faulty.as_ref().is_none_or(|first| data_offsets < first.data_offsets) {
                     self.faulty = Some(FaultyTensor { name, data_offsets, error });
                 }
                 self.tensors.take_back();
@@ -140,12 +126,8 @@ impl ParsedHeader {
         }
     }
 
-    /// The dtype of a tensor, and its start in the file.
-    fn described(
-        &self,
-        name: &str,
-        info: &HeaderInfo<'_>,
-    ) -> Result<(DType, u64), SafetensorsError> {
+    /// The description of a tensor, without its name.
+    fn described(&self, name: &str, info: &HeaderInfo<'_>) -> Result<TensorInfo, SafetensorsError> {
         let HeaderInfo { dtype, shape: Shape { lens, ndim }, data_offsets } = info;
         let Some(scalar) = scalar(dtype) else {
             return Err(SafetensorsError::Dtype { tensor: brief(name), dtype: brief(dtype) });
@@ -157,7 +139,10 @@ impl ParsedHeader {
         let begin = data_offsets.0;
         let end = begin.checked_add(bytes).filter(|&end| i64::try_from(end).is_ok());
         match self.header_len.checked_add(begin).filter(|_| end.is_some()) {
-            Some(offset) => Ok((DType::Scalar(scalar, Endian::Little), offset)),
+            Some(offset) => {
+                let dtype = DType::Scalar(scalar, Endian::Little);
+                Ok(TensorInfo::new(dtype, lens.clone(), Order::C, offset))
+            }
             None => {
                 let shape = AsList(lens).to_string();
                 Err(SafetensorsError::TooLarge { tensor: brief(name), shape })
@@ -210,7 +195,7 @@ impl<'de> Visitor<'de> for &mut ParsedHeader {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key_seed(Key(&mut self.tensors))? {
-            if key == KeyKind::TensorInfo {
+            if key == KeyKind::Tensor {
                 let name = || brief(self.tensors.begun());
                 let of_tensor = |error| within(format_args!("tensor '{}'", name()), &error);
                 let info = map.next_value().map_err(of_tensor)?;
@@ -234,7 +219,7 @@ struct Key<'a>(&'a mut Tensors);
 
 #[derive(PartialEq, Eq)]
 enum KeyKind {
-    TensorInfo,
+    Tensor,
     Metadata,
 }
 
@@ -258,7 +243,7 @@ impl Visitor<'_> for Key<'_> {
             return Ok(KeyKind::Metadata);
         }
         self.0.begin(Some(name));
-        Ok(KeyKind::TensorInfo)
+        Ok(KeyKind::Tensor)
     }
 }
 
@@ -306,105 +291,6 @@ impl<'de> Deserialize<'de> for Shape {
         }
 
         deserializer.deserialize_seq(ShapeVisitor)
-    }
-}
-
-/// The bytes that are read at a time.
-const PIECE: usize = 64 << 10;
-
-/// A text of known length, of which only valid UTF-8 is passed on.
-struct Utf8Text<'r> {
-    input: &'r mut dyn Read,
-    /// The length of the text, and the bytes of it that were read.
-    len: u64,
-    read: u64,
-    buffer: Vec<u8>,
-    /// The valid part of the buffer that was not passed on yet; the rest is the beginning of a
-    /// character.
-    at: usize,
-    valid: usize,
-    fault: Option<Utf8Fault>,
-}
-
-/// Why no more is passed on.
-enum Utf8Fault {
-    CutShort,
-    Encoding(u64),
-    Io(io::Error),
-}
-
-impl<'r> Utf8Text<'r> {
-    /// The next `len` bytes of `input`.
-    fn new(input: &'r mut dyn Read, len: u64) -> Utf8Text<'r> {
-        Utf8Text { input, len, read: 0, buffer: Vec::new(), at: 0, valid: 0, fault: None }
-    }
-
-    /// Read the rest, and return the fault of the text, if any. A text that is cut short is reported
-    /// first.
-    fn finish(&mut self) -> Result<(), Cause> {
-        loop {
-            self.at = self.valid;
-            if !self.fill() {
-                break;
-            }
-        }
-        match self.fault.take() {
-            None => Ok(()),
-            Some(Utf8Fault::Io(error)) => Err(error.into()),
-            Some(Utf8Fault::Encoding(at)) => {
-                io::copy(&mut Read::take(&mut *self.input, self.len - self.read), &mut io::sink())
-                    .map(|skipped| self.read += skipped)?;
-                if self.read < self.len {
-                    return Err(self.cut_short());
-                }
-                Err(SafetensorsError::Encoding(at as usize).into())
-            }
-            Some(Utf8Fault::CutShort) => Err(self.cut_short()),
-        }
-    }
-
-    fn cut_short(&self) -> Cause {
-        FormatError::HeaderCutShort { expected: self.len, found: self.read }.into()
-    }
-
-    /// Read more, after all valid bytes were passed on. Returns false at the end, or for a fault.
-    fn fill(&mut self) -> bool {
-        self.buffer.drain(..self.valid);
-        (self.at, self.valid) = (0, 0);
-        while self.fault.is_none() && self.valid == 0 && self.read < self.len {
-            let most = (self.len - self.read).min(PIECE as u64);
-            match Read::take(&mut *self.input, most).read_to_end(&mut self.buffer) {
-                Ok(0) => self.fault = Some(Utf8Fault::CutShort),
-                Ok(count) => self.read += count as u64,
-                Err(error) => self.fault = Some(Utf8Fault::Io(error)),
-            }
-            self.valid = match str::from_utf8(&self.buffer) {
-                Ok(_) => self.buffer.len(),
-                Err(error) => {
-                    let valid = error.valid_up_to();
-                    let is_last = self.read == self.len || self.fault.is_some();
-                    if self.fault.is_none() && (error.error_len().is_some() || is_last) {
-                        let rest = (self.buffer.len() - valid) as u64;
-                        self.fault = Some(Utf8Fault::Encoding(self.read - rest));
-                    }
-                    valid
-                }
-            };
-        }
-        self.valid > 0
-    }
-}
-
-impl Read for Utf8Text<'_> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.at == self.valid && !self.fill() {
-            // `finish` reports the fault itself
-            return if self.fault.is_some() { Err(ErrorKind::InvalidData.into()) } else { Ok(0) };
-        }
-        let count = buf.len().min(self.valid - self.at);
-        buf[..count].copy_from_slice(&self.buffer[self.at..self.at + count]);
-        self.at += count;
-        Ok(count)
     }
 }
 
@@ -530,60 +416,6 @@ mod tests {
             bytes.resize(bytes.len() + end as usize, 0);
             let theirs = ::safetensors::SafeTensors::deserialize(&bytes);
             prop_assert_eq!(ours.is_ok(), theirs.is_ok());
-        }
-    }
-
-    /// Bytes that come a few at a time.
-    struct Drops<'a>(&'a [u8], usize);
-
-    impl Read for Drops<'_> {
-        fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-            let most = buf.len().min(self.1);
-            self.0.read(&mut buf[..most])
-        }
-    }
-
-    const PARTS: &[&[u8]] =
-        &[b"a", "é".as_bytes(), "€".as_bytes(), "🌍".as_bytes(), b"\xff", b"\xe2\x82"];
-
-    proptest! {
-        #[test]
-        fn what_is_valid_comes_through(
-            parts in prop::collection::vec(
-                prop::sample::select(PARTS),
-                0..9,
-            ),
-            fillers in prop::collection::vec(0..3 * PIECE, 9),
-            (drop, missing) in (1usize..100_000, prop_oneof![Just(0u64), 1..9u64]),
-        ) {
-            let mut bytes = Vec::new();
-            for (part, filler) in parts.iter().zip(fillers) {
-                bytes.extend(*part);
-                bytes.resize(bytes.len() + filler, b' ');
-            }
-            let mut drops = Drops(&bytes, drop);
-            let len = bytes.len() as u64 + missing;
-            let mut text = Utf8Text::new(&mut drops, len);
-            let mut got = Vec::new();
-            let outcome = text.read_to_end(&mut got);
-            let told = text.finish();
-            prop_assert_eq!(outcome.is_ok(), told.is_ok());
-            match str::from_utf8(&bytes) {
-                _ if missing > 0 => {
-                    let cut = told.unwrap_err();
-                    let is_cut = matches!(cut.downcast_ref(),
-                        Some(&FormatError::HeaderCutShort { expected, found })
-                        if expected == len && found == bytes.len() as u64);
-                    prop_assert!(is_cut, "{cut:?}");
-                }
-                Ok(_) => prop_assert_eq!(&got, &bytes),
-                Err(error) => {
-                    let at = error.valid_up_to();
-                    let told = told.unwrap_err().to_string();
-                    prop_assert!(told.ends_with(&format!("not UTF-8, at byte {at}")), "{told}");
-                    prop_assert_eq!(&got, &bytes[..at]);
-                }
-            }
         }
     }
 }
