@@ -107,7 +107,7 @@ fn unpacked(encoded: &[u8], wanted: Wanted) -> io::Result<Vec<u8>> {
     })
 }
 
-fn too_short() -> io::Error {
+pub(super) fn too_short() -> io::Error {
     io::Error::other("it ends early")
 }
 

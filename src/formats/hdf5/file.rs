@@ -418,23 +418,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Fletcher's checksum of 16-bit words, as in H5_checksum_fletcher32.
-pub(super) fn fletcher32(bytes: &[u8]) -> u32 {
-    let mut first = 0u32;
-    let mut second = 0u32;
-    let fold = |sum: u32| (sum & 0xffff) + (sum >> 16);
-    // few enough words that the sums do not overflow
-    for words in bytes.chunks(720) {
-        for word in words.chunks(2) {
-            let low = word.get(1).copied().unwrap_or(0);
-            first += u32::from(word[0]) << 8 | u32::from(low);
-            second += first;
-        }
-        (first, second) = (fold(first), fold(second));
-    }
-    fold(second) << 16 | fold(first)
-}
-
 /// Bob Jenkins' hash `lookup3` of bytes, with the initial value 0.
 pub(super) fn checksum(bytes: &[u8]) -> u32 {
     let start = 0xdead_beef_u32.wrapping_add(bytes.len() as u32);
