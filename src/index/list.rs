@@ -17,7 +17,6 @@ use std::ops::Range;
 use super::comparison::Sign;
 use super::lexer::{Cursor, trim};
 pub use super::lexer::{ParseError, ParseErrorKind};
-use super::selection::{ListBlock, SelectedList};
 use super::{Comparison, SliceItem};
 use crate::shape::MAX_NDIM;
 
@@ -111,30 +110,22 @@ impl fmt::Display for List {
         match self {
             List::Others(array) => {
                 f.write_str("~")?;
-                nested(f, &array.shape, &array.values, &|f, v| write!(f, "{v}"))
+                nested(f, &array.shape, &array.values)
             }
-            List::Integers(array) => {
-                nested(f, &array.shape, &array.values, &|f, v| write!(f, "{v}"))
+            List::Integers(array) => nested(f, &array.shape, &array.values),
+            List::Mask(array) => {
+                let word = |&value: &bool| if value { "True" } else { "False" };
+                nested(f, &array.shape, &array.values.iter().map(word).collect::<Vec<_>>())
             }
-            List::Mask(array) => nested(f, &array.shape, &array.values, &|f, v| {
-                f.write_str(if *v { "True" } else { "False" })
-            }),
             List::File(file) => write!(f, "{file}"),
             List::Shuffle(shuffle) => write!(f, "{shuffle}"),
         }
     }
 }
 
-type Print<'a, T> = &'a dyn Fn(&mut fmt::Formatter<'_>, &T) -> fmt::Result;
-
-fn nested<T>(
-    f: &mut fmt::Formatter<'_>,
-    shape: &[u64],
-    values: &[T],
-    print: Print<'_, T>,
-) -> fmt::Result {
+fn nested(f: &mut fmt::Formatter<'_>, shape: &[u64], values: &[impl fmt::Display]) -> fmt::Result {
     let Some((&len, inner)) = shape.split_first() else {
-        return values.first().map_or(Ok(()), |value| print(f, value));
+        return values.first().map_or(Ok(()), |value| write!(f, "{value}"));
     };
     f.write_str("[")?;
     let each = inner.iter().product::<u64>() as usize;
@@ -142,7 +133,7 @@ fn nested<T>(
         if number > 0 {
             f.write_str(", ")?;
         }
-        nested(f, inner, values.get(number * each..).unwrap_or_default(), print)?;
+        nested(f, inner, values.get(number * each..).unwrap_or_default())?;
     }
     f.write_str("]")
 }
@@ -310,104 +301,9 @@ impl ArrayParser<'_, '_> {
     }
 }
 
-// NumPy's rules for lists: the shape to which they are broadcast, and the position of its axes in
-// the result.
-//
-// Source: NumPy, "Combining advanced and basic indexing". An integer beside a list counts as a list
-// without axes. Where all these items are adjacent, the axes of the lists take the position of the
-// first item; where a slice, an ellipsis (even of no axes) or a new axis separates them, they come
-// first. With outer indexing (np.ix_, zarr's `oindex`) every list keeps its own position.
-
-/// The positions of the lists of an expression, found item by item.
-#[derive(Debug, Default)]
-pub(super) struct ListAxes {
-    /// Axes of the result from ranges and new axes so far.
-    axes: usize,
-    /// The value of `axes` at each list.
-    lists: Vec<usize>,
-    /// The value of `axes` at the first list or integer.
-    first: Option<usize>,
-    /// Whether another item has followed the first list or integer.
-    gap: bool,
-    /// Whether a list or an integer has followed after a gap.
-    separated: bool,
-}
-
-impl ListAxes {
-    pub(super) fn keep(&mut self, axes: usize) {
-        self.axes += axes;
-        self.gap |= self.first.is_some();
-    }
-
-    pub(super) fn integer(&mut self) {
-        self.first.get_or_insert(self.axes);
-        self.separated |= self.gap;
-    }
-
-    pub(super) fn list(&mut self) {
-        self.integer();
-        self.lists.push(self.axes);
-    }
-
-    /// The blocks of axes of the lists; with `outer`, one for each list. The error is the number of
-    /// the first list whose shape cannot be broadcast with those before it.
-    pub(super) fn blocks(
-        &self,
-        lists: &[SelectedList],
-        outer: bool,
-    ) -> Result<Vec<ListBlock>, usize> {
-        if outer {
-            let block = |(number, (list, &at)): (usize, (&SelectedList, &usize))| ListBlock {
-                at,
-                shape: list.shape.clone(),
-                lists: number..number + 1,
-            };
-            return Ok(lists.iter().zip(&self.lists).enumerate().map(block).collect());
-        }
-        let Some(first) = self.first.filter(|_| !lists.is_empty()) else { return Ok(Vec::new()) };
-        let mut shape = Vec::new();
-        for (number, list) in lists.iter().enumerate() {
-            shape = broadcast(&shape, &list.shape).ok_or(number)?;
-        }
-        let at = if self.separated { 0 } else { first };
-        Ok(vec![ListBlock { at, shape, lists: Range { start: 0, end: lists.len() } }])
-    }
-}
-
-/// The broadcast shape of two shapes (NumPy: `broadcast_shapes`); `None` if they do not fit.
-fn broadcast(one: &[u64], other: &[u64]) -> Option<Vec<u64>> {
-    let ndim = one.len().max(other.len());
-    let len = |shape: &[u64], axis: usize| match (axis + shape.len()).checked_sub(ndim) {
-        Some(own) => shape[own],
-        None => 1,
-    };
-    let joined = |axis| match (len(one, axis), len(other, axis)) {
-        (1, len) | (len, 1) => Some(len),
-        (len, same) => (len == same).then_some(len),
-    };
-    (0..ndim).map(joined).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shapes_are_broadcast_as_in_numpy() {
-        // np.broadcast_shapes
-        for (one, other, both) in [
-            (&[][..], &[][..], Some(vec![])),
-            (&[3], &[], Some(vec![3])),
-            (&[3, 1], &[4], Some(vec![3, 4])),
-            (&[1], &[0], Some(vec![0])),
-            (&[2, 3], &[3], Some(vec![2, 3])),
-            (&[2, 3], &[2], None),
-            (&[0], &[2], None),
-        ] {
-            assert_eq!(broadcast(one, other), both);
-            assert_eq!(broadcast(other, one), both);
-        }
-    }
 
     #[test]
     fn the_shape_is_that_of_the_nesting() {

@@ -11,6 +11,7 @@
 //! assert_eq!(selection.shape(), [5, 3]);
 //! ```
 
+mod advanced;
 mod comparison;
 mod lexer;
 pub mod list;

@@ -24,7 +24,7 @@ pub fn resolve_named(
             Ok(axis) if axis < shape.len() => of_axes[axis] = Some((item, file)),
             Ok(_) => {}
             Err(_) if rules.passes_over => {}
-            Err(fault) => return Err(ResolveError::no_dimension(item, fault)),
+            Err(fault) => return Err(ResolveError::new(item, fault)),
         }
     }
     let whole = Item::Slice(SliceItem::default());

@@ -15,11 +15,10 @@
 //! assert_eq!(error.to_string(), "index 9 is out of bounds for axis 1 with size 5");
 //! ```
 
-use std::sync::Arc;
-
-use super::list::ListAxes;
+pub use super::advanced::ListShape;
+use super::advanced::{ListAxes, check_masks, list_shapes, positions};
 pub use super::named::resolve_named;
-use super::selection::{position, range, steps};
+use super::selection::{position, range};
 use super::{IndexExpr, Item, List, Malformed, Shuffle, SliceItem};
 use crate::shape::MAX_NDIM;
 
@@ -40,21 +39,6 @@ pub struct Rules {
     /// The number of elements in a block, if the last axis is stored in blocks. The index counts
     /// elements and must take whole blocks; the selection counts blocks.
     pub block: Option<u64>,
-}
-
-/// The properties of a list that the shape of the result depends on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ListShape {
-    /// An array without axes, which is an integer to NumPy.
-    Integer(i64),
-    Integers(Vec<u64>),
-    Mask {
-        shape: Vec<u64>,
-        count: u64,
-    },
-    Shuffle(Shuffle),
-    /// All positions except these.
-    Others(Arc<[i64]>),
 }
 
 /// Apply `expr`, which must not name files, to a shape with axis lengths below 2^63.
@@ -105,11 +89,9 @@ pub fn resolve_with(
     let Resolver { mut selection, placement, .. } = resolver;
     selection.source_shape = shape.to_vec();
     if let Some(block) = rules.block {
-        selection.count_blocks(block).map_err(|kind| fault(last_taking, kind))?;
+        selection.count_blocks(block).map_err(|kind| ResolveError::new(last_taking, kind))?;
     }
-    selection.blocks = placement
-        .blocks(&selection.lists, rules.outer)
-        .map_err(|number| not_broadcast(&selection.lists, number))?;
+    selection.blocks = placement.blocks(&selection.lists, rules.outer)?;
     check_ndim(expr, selection.shape().len())?;
     for number in 0..selection.lists.len() {
         selection.lists[number].positions = positions(expr, &selection, number)?;
@@ -123,63 +105,7 @@ fn check_ndim(expr: &IndexExpr, ndim: usize) -> Result<(), ResolveError> {
     }
     let adds = |item: &Item| matches!(item, Item::NewAxis | Item::List(_));
     let item = expr.items.iter().rposition(adds).unwrap_or(0);
-    Err(fault(item, ResolveErrorKind::TooManyAxes(ndim)))
-}
-
-/// List `number` is the first whose shape does not broadcast with those before it.
-fn not_broadcast(lists: &[SelectedList], number: usize) -> ResolveError {
-    let shapes = lists.iter().flat_map(|list| {
-        // NumPy counts a mask as one list an axis
-        std::iter::repeat_n(list.shape.clone(), list.axes.len().max(1))
-    });
-    fault(lists[number].item, ResolveErrorKind::Broadcast(shapes.collect()))
-}
-
-fn fault(item: usize, kind: impl Into<ResolveErrorKind>) -> ResolveError {
-    ResolveError { item, value: None, kind: kind.into(), before: Box::default() }
-}
-
-impl ListShape {
-    fn axes(&self) -> usize {
-        match self {
-            ListShape::Integer(_)
-            | ListShape::Integers(_)
-            | ListShape::Shuffle(_)
-            | ListShape::Others(_) => 1,
-            ListShape::Mask { shape, .. } => shape.len(),
-        }
-    }
-}
-
-/// The shapes of the items that are lists; `None` for other items.
-fn list_shapes(
-    expr: &IndexExpr,
-    rules: Rules,
-    files: &[ListShape],
-) -> Result<Vec<Option<ListShape>>, ResolveError> {
-    let mut files = files.iter();
-    let array = |(item, wanted): (usize, &Item)| {
-        let Item::List(list) = wanted else { return Ok(None) };
-        let array = match list {
-            List::Integers(array) => ListShape::Integers(array.shape.clone()),
-            List::Mask(array) => ListShape::Mask {
-                shape: array.shape.clone(),
-                count: array.values.iter().filter(|&&value| value).count() as u64,
-            },
-            List::Shuffle(shuffle) => ListShape::Shuffle(*shuffle),
-            List::Others(array) => ListShape::Others(array.values.as_slice().into()),
-            List::File(_) => {
-                files.next().cloned().ok_or_else(|| fault(item, ResolveErrorKind::NotOpened))?
-            }
-        };
-        match array {
-            ListShape::Mask { shape, .. } if rules.outer && shape.len() != 1 => {
-                Err(fault(item, ResolveErrorKind::OuterMask(shape.len())))
-            }
-            array => Ok(Some(array)),
-        }
-    };
-    expr.items.iter().enumerate().map(array).collect()
+    Err(ResolveError::new(item, ResolveErrorKind::TooManyAxes(ndim)))
 }
 
 /// The number of axes of the ellipsis. Also checks the rules of [`IndexExpr`].
@@ -195,14 +121,14 @@ fn ellipsis_len(
         indexed += match wanted {
             Item::NewAxis => 0,
             Item::Ellipsis if std::mem::replace(&mut ellipsis, true) => {
-                return Err(fault(item, Malformed::SecondEllipsis));
+                return Err(ResolveError::new(item, Malformed::SecondEllipsis));
             }
             Item::Ellipsis => 0,
             Item::Slice(SliceItem { step: Some(0), .. })
             | Item::List(List::Shuffle(Shuffle {
                 slice: SliceItem { step: Some(0), .. }, ..
             })) => {
-                return Err(fault(item, Malformed::ZeroStep));
+                return Err(ResolveError::new(item, Malformed::ZeroStep));
             }
             _ => arrays[item].as_ref().map_or(1, ListShape::axes),
         };
@@ -211,35 +137,11 @@ fn ellipsis_len(
         }
     }
     match first_too_many {
-        Some(item) => Err(fault(item, ResolveErrorKind::TooManyIndices { ndim, indexed })),
+        Some(item) => {
+            Err(ResolveError::new(item, ResolveErrorKind::TooManyIndices { ndim, indexed }))
+        }
         None => Ok(ndim - indexed),
     }
-}
-
-fn check_masks(
-    expr: &IndexExpr,
-    arrays: &[Option<ListShape>],
-    shape: &[u64],
-    ellipsis_len: usize,
-) -> Result<(), ResolveError> {
-    let mut axis = 0;
-    for (item, (wanted, array)) in expr.items.iter().zip(arrays).enumerate() {
-        match (wanted, array) {
-            (_, Some(ListShape::Mask { shape: mask, .. })) => {
-                for &mask in mask {
-                    let size = shape[axis];
-                    if size != mask {
-                        return Err(fault(item, ResolveErrorKind::MaskShape { axis, size, mask }));
-                    }
-                    axis += 1;
-                }
-            }
-            (Item::Ellipsis, _) => axis += ellipsis_len,
-            (Item::NewAxis, _) => {}
-            _ => axis += 1,
-        }
-    }
-    Ok(())
 }
 
 struct Resolver<'a> {
@@ -276,7 +178,7 @@ impl Resolver<'_> {
 
     fn integer(&mut self, item: usize, index: i64) -> Result<(), ResolveError> {
         let (axis, size) = self.next();
-        let at = position(index, axis, size).map_err(|kind| fault(item, kind))?;
+        let at = position(index, axis, size).map_err(|kind| ResolveError::new(item, kind))?;
         if self.rules.keepdims {
             let one = AxisSelection::Range { axis, start: at, step: 1, len: 1 };
             self.selection.axes.push(one);
@@ -291,81 +193,15 @@ impl Resolver<'_> {
     /// Add a list, whose positions are filled in later.
     fn list(&mut self, item: usize, array: &ListShape) -> Result<(), ResolveError> {
         let list = self.selection.lists.len();
-        let axes = self.taken..self.taken + array.axes();
-        let (shape, positions) = match array {
-            ListShape::Integer(_) => (Vec::new(), ListPositions::Integers),
-            ListShape::Integers(shape) => (shape.clone(), ListPositions::Integers),
-            ListShape::Mask { count, .. } => (vec![*count], ListPositions::Mask),
-            ListShape::Shuffle(Shuffle { seed, slice }) => {
-                let size = self.shape.get(self.taken).copied().unwrap_or(0);
-                let taken = steps(*slice, size);
-                let shuffled = Shuffled { seed: *seed, size, taken };
-                (vec![taken.len], ListPositions::Shuffle(shuffled))
-            }
-            ListShape::Others(left_out) => {
-                let axis = self.taken;
-                let size = self.shape.get(axis).copied().unwrap_or(0);
-                let at = |(value, &index): (usize, &i64)| {
-                    let at = position(index, axis, size);
-                    at.map_err(|kind| ResolveError { value: Some(value), ..fault(item, kind) })
-                };
-                let left_out = left_out.iter().enumerate().map(at);
-                let mut left_out = left_out.collect::<Result<Vec<u64>, _>>()?;
-                left_out.sort_unstable();
-                left_out.dedup();
-                let others = OtherPositions { size, left_out: left_out.into() };
-                (vec![others.count()], ListPositions::Others(others))
-            }
-        };
+        let first = self.taken;
+        let axes = first..first + array.axes();
+        let size = self.shape.get(first).copied().unwrap_or(0);
+        let (shape, positions) = array.selected(item, first, size)?;
         self.selection.lists.push(SelectedList { item, axes: axes.clone(), shape, positions });
+        self.taken = axes.end;
         self.selection.axes.extend(axes.map(|axis| AxisSelection::List { axis, list }));
-        self.taken += array.axes();
         self.placement.list();
         Ok(())
-    }
-}
-
-/// The positions of a typed list; the positions of a list in a file stay unknown.
-fn positions(
-    expr: &IndexExpr,
-    selection: &Selection,
-    number: usize,
-) -> Result<ListPositions, ResolveError> {
-    let list = &selection.lists[number];
-    let axis = list.axes.start;
-    match expr.items.get(list.item) {
-        Some(Item::List(List::Integers(_))) if selection.lists_are_empty() => {
-            Ok(ListPositions::Known(Arc::from([])))
-        }
-        Some(Item::List(List::Integers(array))) => {
-            let size = selection.source_shape[axis];
-            let positions = array.values.iter().enumerate().map(|(value, &index)| {
-                position(index, axis, size).map_err(|kind| {
-                    let in_file = |list: &&SelectedList| list.positions == ListPositions::Integers;
-                    let lists = selection.lists[..number].iter().filter(in_file).cloned().collect();
-                    let source_shape = selection.source_shape.clone();
-                    let before =
-                        Box::new(Selection { source_shape, lists, ..Selection::default() });
-                    ResolveError { item: list.item, value: Some(value), kind, before }
-                })
-            });
-            Ok(ListPositions::Known(positions.collect::<Result<_, _>>()?))
-        }
-        Some(Item::List(List::Mask(array))) => {
-            let is_true = array.values.iter().enumerate().filter(|&(_, &value)| value);
-            let mut tuples = Vec::new();
-            for (at, _) in is_true {
-                let mut rest = at as u64;
-                let start = tuples.len();
-                for &len in array.shape.iter().rev() {
-                    tuples.push(rest % len);
-                    rest /= len;
-                }
-                tuples[start..].reverse();
-            }
-            Ok(ListPositions::Known(tuples.into()))
-        }
-        _ => Ok(list.positions.clone()),
     }
 }
 
@@ -435,7 +271,7 @@ mod tests {
             ([Item::Ellipsis, Item::Ellipsis], Malformed::SecondEllipsis),
         ] {
             let error = resolve(&IndexExpr::new(pair.into()), &[2, 2], false).unwrap_err();
-            assert_eq!(error, fault(1, malformed));
+            assert_eq!(error, ResolveError::new(1, malformed));
         }
     }
 
@@ -460,121 +296,6 @@ mod tests {
         );
         assert_eq!(resolved(":", &[u64::MAX]).shape(), [u64::MAX]);
         assert!(error("-9223372036854775808", &[longest]).1.contains("out of bounds"));
-    }
-
-    #[test]
-    fn a_list_lands_where_numpy_puts_it() {
-        // From NumPy 2.4.6: np.zeros((2, 3, 4, 5))[text].shape
-        for (text, axis, shape) in [
-            (":, [0, 1], ...", 1, vec![2, 2, 4, 5]),
-            (":, 0, [0, 1]", 1, vec![2, 2, 5]),
-            (":, [0, 1], 0", 1, vec![2, 2, 5]),
-            ("0, :, [0, 1]", 0, vec![2, 3, 5]),
-            (":, 0, None, [0, 1]", 0, vec![2, 2, 1, 5]),
-            (":, [0, 1], ..., 0, 0", 0, vec![2, 2]),
-            ("None, ..., 0, [0, 1, 2]", 3, vec![1, 2, 3, 3]),
-            ("..., [], :", 2, vec![2, 3, 0, 5]),
-            ("0, [0, 1], 0, 0", 0, vec![2]),
-        ] {
-            let selection = resolved(text, &[2, 3, 4, 5]);
-            assert_eq!(selection.shape(), shape, "{text}");
-            assert_eq!(selection.blocks[0].at, axis, "{text}");
-        }
-        assert_eq!(resolved("0", &[2]).blocks, []);
-    }
-
-    #[test]
-    fn lists_are_broadcast_and_masks_are_their_nonzero() {
-        // From NumPy 2.4.6: np.zeros((2, 3, 4, 5))[text].shape
-        for (text, shape) in [
-            ("[0, 1], [0, 2]", vec![2, 4, 5]),
-            ("[[0], [1]], [0, 2, 1]", vec![2, 3, 4, 5]),
-            ("[0, 1], :, [0, 2]", vec![2, 3, 5]),
-            (":, [0, 1], [[0], [1], [2]], ...", vec![2, 3, 2, 5]),
-            (":, [True, False, True]", vec![2, 2, 4, 5]),
-            ("[[True, False, True], [False, False, True]]", vec![3, 4, 5]),
-            (":, [0, 1], [True, False, True, False]", vec![2, 2, 5]),
-            (":, [], [9]", vec![2, 0, 5]),
-        ] {
-            assert_eq!(resolved(&format!("{text},"), &[2, 3, 4, 5]).shape(), shape, "{text}");
-        }
-        let selection = resolved("[[[True, False, True], [False, False, True]]]", &[2, 3]);
-        assert_eq!(selection.lists[0].axes, 0..2);
-        assert_eq!(
-            selection.lists[0].positions,
-            ListPositions::Known(Arc::from([0, 0, 0, 2, 1, 2]))
-        );
-    }
-
-    #[test]
-    fn errors_of_lists_come_in_numpys_order() {
-        let message = |text: &str| error(text, &[3, 4]).1;
-        assert_eq!(
-            message("[True, False], 9"),
-            "boolean index did not match indexed array along axis 0; size of axis is 3 but size of \
-             corresponding boolean axis is 2"
-        );
-        assert_eq!(message("[9, 9, 9], 9"), "index 9 is out of bounds for axis 1 with size 4");
-        assert_eq!(
-            message("[9, 0], [0, 1, 2]"),
-            "shape mismatch: indexing arrays could not be broadcast together with shapes (2,) (3,)"
-        );
-        assert_eq!(message("[0], [0, -5]"), "index -5 is out of bounds for axis 1 with size 4");
-        assert_eq!(message("[[True]], 0"), error("0, 0, 0", &[3, 4]).1);
-        assert_eq!(resolved("[], [9]", &[3, 4]).shape(), [0]);
-        assert!(message("[], 9").contains("index 9"));
-        assert_eq!(message("@a.npy"), ResolveErrorKind::NotOpened.to_string());
-    }
-
-    #[test]
-    fn outer_takes_lists_one_by_one() {
-        let outer = |text: &str, shape: &[u64]| {
-            let expr = numpy::parse(text).unwrap().expr;
-            resolve_with(&expr, shape, Rules { outer: true, ..Rules::default() }, &[])
-        };
-        let selection = outer("[0, 1], 1, :2, [True, False, True, True, False]", &[2, 3, 4, 5]);
-        assert_eq!(selection.unwrap().shape(), [2, 2, 3]);
-        assert_eq!(outer("[[[0, 1]], [2]]", &[2, 3]).unwrap().shape(), [1, 2, 1]);
-        let error = outer("[[[True, True, True]]]", &[1, 3]).unwrap_err();
-        assert_eq!(error.kind, ResolveErrorKind::OuterMask(2));
-    }
-
-    #[test]
-    fn what_is_in_files_is_said_by_the_caller() {
-        let expr = numpy::parse("@a.npy, :, @b.npy").unwrap().expr;
-        let mask = ListShape::Mask { shape: vec![2], count: 1 };
-        let files = [ListShape::Integers(vec![3, 1]), mask];
-        let selection = resolve_with(&expr, &[7, 8, 2], Rules::default(), &files).unwrap();
-        assert_eq!(selection.shape(), [3, 1, 8]);
-        assert_eq!(selection.lists[0].positions, ListPositions::Integers);
-        assert_eq!(selection.lists[1].positions, ListPositions::Mask);
-    }
-
-    #[test]
-    fn an_array_without_axes_is_an_integer() {
-        // From NumPy 2.4.6: np.zeros((3, 4, 5))[text], with np.array(9) or np.array(-1) for the file
-        let with = |text: &str, index: i64| {
-            let files = [ListShape::Integer(index)];
-            let expr = numpy::parse(text).unwrap().expr;
-            resolve_with(&expr, &[3, 4, 5], Rules::default(), &files)
-        };
-        for text in
-            ["[], @i", "[9, 9, 9], @i", "[False, False, False], @i", "[7, 8], @i, [1, 2, 3]"]
-        {
-            let error = with(text, 9).unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                "index 9 is out of bounds for axis 1 with size 4",
-                "{text}"
-            );
-            assert_eq!((error.item, error.value), (1, None));
-        }
-        for (text, shape) in
-            [("@i", vec![4, 5]), ("[], @i", vec![0, 5]), ("[1, 2], None, @i", vec![2, 1, 5])]
-        {
-            assert_eq!(with(text, -1).unwrap().shape(), shape, "{text}");
-        }
-        assert_eq!(with("..., @i", -1).unwrap().axes[2], AxisSelection::Index { axis: 2, at: 4 });
     }
 
     #[test]

@@ -129,28 +129,20 @@ impl Selection {
 
     /// The shape of the result, with the axes of lists where NumPy puts them.
     pub fn shape(&self) -> Vec<u64> {
-        let mut unlisted = self.axes.iter().filter_map(|axis| match axis {
-            AxisSelection::Range { len, .. } => Some(*len),
-            AxisSelection::NewAxis => Some(1),
-            AxisSelection::Index { .. } | AxisSelection::List { .. } => None,
-        });
-        let mut shape = Vec::new();
-        let mut before = 0;
-        for block in &self.blocks {
-            shape.extend(unlisted.by_ref().take(block.at - before));
-            shape.extend(&block.shape);
-            before = block.at;
-        }
-        shape.extend(unlisted);
-        shape
+        self.result_axes().into_iter().map(|(len, _)| len).collect()
     }
 
     /// For each axis of the result, the source axis that it comes from; for an axis of lists, only
     /// if it comes from a single list.
     pub fn source_axes(&self) -> Vec<Option<usize>> {
+        self.result_axes().into_iter().map(|(_, source)| source).collect()
+    }
+
+    /// The length of each axis of the result, and its source axis.
+    fn result_axes(&self) -> Vec<(u64, Option<usize>)> {
         let mut unlisted = self.axes.iter().filter_map(|axis| match axis {
-            AxisSelection::Range { axis, .. } => Some(Some(*axis)),
-            AxisSelection::NewAxis => Some(None),
+            AxisSelection::Range { axis, len, .. } => Some((*len, Some(*axis))),
+            AxisSelection::NewAxis => Some((1, None)),
             AxisSelection::Index { .. } | AxisSelection::List { .. } => None,
         });
         let mut axes = Vec::new();
@@ -161,7 +153,7 @@ impl Selection {
                 ([list], [_]) if list.axes.len() == 1 => Some(list.axes.start),
                 _ => None,
             };
-            axes.extend(block.shape.iter().map(|_| only));
+            axes.extend(block.shape.iter().map(|&len| (len, only)));
             before = block.at;
         }
         axes.extend(unlisted);
@@ -199,21 +191,12 @@ impl Selection {
         let whole = |count: u64| count.checked_div(block).filter(|it| it * block == count);
         let unfit = || ResolveErrorKind::PartOfBlock { axis: last, block };
         *len = whole(*len).ok_or_else(unfit)?;
-        for pick in &mut self.axes {
-            match pick {
-                AxisSelection::Range { axis, start, step: 1, len } if *axis == last => {
-                    *start = whole(*start).ok_or_else(unfit)?;
-                    *len = whole(*len).ok_or_else(unfit)?;
-                }
-                AxisSelection::Range { axis, .. }
-                | AxisSelection::Index { axis, .. }
-                | AxisSelection::List { axis, .. }
-                    if *axis == last =>
-                {
-                    return Err(unfit());
-                }
-                _ => {}
-            }
+        for pick in self.axes.iter_mut().filter(|pick| pick.axis() == Some(last)) {
+            let AxisSelection::Range { start, step: 1, len, .. } = pick else {
+                return Err(unfit());
+            };
+            *start = whole(*start).ok_or_else(unfit)?;
+            *len = whole(*len).ok_or_else(unfit)?;
         }
         Ok(())
     }
@@ -254,9 +237,9 @@ pub struct ResolveError {
 }
 
 impl ResolveError {
-    /// The error of an item for a dimension that does not exist.
-    pub(crate) fn no_dimension(item: usize, fault: NoDimension) -> ResolveError {
-        ResolveError { item, value: None, kind: fault.into(), before: Box::default() }
+    /// The error of an item, of no value in it.
+    pub(crate) fn new(item: usize, kind: impl Into<ResolveErrorKind>) -> ResolveError {
+        ResolveError { item, value: None, kind: kind.into(), before: Box::default() }
     }
 }
 

@@ -62,7 +62,7 @@ impl SliceOptions<'_> {
             let fault = SelectFault::HoldsOne { count, keep_rest: false, format: format.name };
             return Err(fault.into());
         }
-        let missing = |item, fault| ResolveError::no_dimension(item, fault).into();
+        let missing = |item, fault| ResolveError::new(item, fault).into();
         let patterns = with_dimensions(input, names, missing)?;
         let keep_rest = self.select.keep_rest || count > 1;
         Ok(Cow::Owned(Select { patterns, keep_rest, ..self.select.clone() }))
