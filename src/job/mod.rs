@@ -38,6 +38,7 @@ mod slice;
 mod slices;
 mod split;
 mod statistics;
+mod summaries;
 
 pub use append::{AppendFault, Appending};
 pub use compare::{CompareFault, CompareOptions, Compared, Comparing, Differences};

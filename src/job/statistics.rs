@@ -96,11 +96,20 @@ impl Chosen {
     }
 
     pub fn whole(input: &mut Input) -> Result<Vec<Chosen>, Error> {
-        let expr = &IndexExpr::default();
-        let lists = &Lists::default();
-        let index = OpenIndex { expr, rules: Rules::default(), lists };
         let numbers = Vec::from_iter(0..input.contents.tensors.len());
-        Chosen::all(input, &numbers, &Transform::default(), index, &Transposition::None)
+        each_tensor(input, &numbers, &Transform::default(), |tensor| {
+            Ok(Chosen::of_whole(tensor, |axes| axes)?)
+        })
+    }
+
+    /// All elements of a tensor, with its axes put in order by `then`.
+    pub(super) fn of_whole(
+        tensor: &TensorInfo,
+        then: impl FnOnce(Arrangement) -> Arrangement,
+    ) -> Result<Chosen, Cause> {
+        let (expr, lists) = (&IndexExpr::default(), &Lists::default());
+        let index = OpenIndex { expr, rules: Rules::default(), lists };
+        Chosen::arranged(tensor, index, &Transposition::None, Order::C, then)
     }
 
     /// The selection of an index in a tensor, with its axes transposed, in this memory order.
