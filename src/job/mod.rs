@@ -34,6 +34,7 @@ mod reducing;
 mod reindex;
 mod rename;
 mod select;
+mod several;
 mod slice;
 mod slices;
 mod split;
@@ -59,13 +60,13 @@ pub use reducing::{ReduceFault, Reduced, Reducing};
 pub use reindex::{ReindexFault, reindex};
 pub use rename::NewName;
 pub use select::{Axes, Casts, Select, UnusedCast};
+pub(crate) use several::{OutputSet, check_outputs, write_outputs};
 pub(crate) use slice::HeldSlice;
 pub use slice::{GatherOptions, SliceOptions};
 pub use slices::{AllSlices, AxisFault, Slices, SlicesOptions};
 pub use split::{
     Cuts, Extent, MAX_PARTS, PartNames, PartsTo, Split, SplitFault, SplitOptions, WHOLE_AXIS,
 };
-pub(crate) use split::{OutputSet, check_outputs, write_outputs};
 pub use statistics::{Chosen, StatisticsFault, position_of};
 
 // The trait of a job: outputs that are made of inputs.

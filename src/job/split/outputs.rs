@@ -3,26 +3,25 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::copy::{failed_sink, in_scratch};
-use super::super::select::{Axes, Casts};
+use super::super::several::{OutputSet, check_outputs, write_outputs};
 use super::super::{Job, Planned};
 use super::by_name::wholes;
+use super::cuts::CutAxis;
 use super::{Cuts, PartNames, SplitFault};
 use crate::dtype::DType;
 use crate::error::{Cause, Error};
 use crate::execute::{Conversion, Progress, Workers};
 use crate::index::resolve::Selection;
 use crate::input::{Bytes, Input, Location, PartNaming, Transform};
-use crate::job::copy::{Writing, forward, network_bytes};
+use crate::job::copy::{Writing, forward, in_scratch, network_bytes};
 use crate::job::select::{
-    Choice, Select, all_indexed_alike, choices, leave_out_lacking, note_alike, select,
+    Axes, Casts, Choice, Select, all_indexed_alike, choices, leave_out_lacking, note_alike, select,
 };
-use crate::output::layout::OutputLayout;
 use crate::output::{LayoutFault, Omission, Output, Prepared, TensorChange, WriteOptions};
 use crate::region::{OpenIndex, Region, Take};
 use crate::shape;
-use crate::shape::{AskedAxis, Order};
-use crate::sink::{Destination, SeveralSinks, Targets, WriteOrder};
+use crate::shape::Order;
+use crate::sink::{Destination, SeveralSinks};
 use crate::tensor::{TensorInfo, Tensors};
 
 pub struct SplitOptions<'a> {
@@ -134,56 +133,6 @@ pub(super) struct PartTensor {
     pub(super) axis: Option<CutAxis>,
 }
 
-pub(super) struct CutAxis {
-    axis: usize,
-    len: u64,
-    /// The number of parts.
-    count: u64,
-    /// The cuts, in blocks where the axis counts blocks of elements.
-    cuts: Arc<Cuts>,
-}
-
-impl CutAxis {
-    /// The axis `asked` of a selection of a tensor; a negative one counts from the end.
-    fn new(
-        options: &SplitOptions<'_>,
-        cuts: &Arc<Cuts>,
-        tensor: &TensorInfo,
-        selection: &Selection,
-        asked: &AskedAxis,
-    ) -> Result<CutAxis, Cause> {
-        let asked = asked.number(|| tensor.dimension_names(&selection.source_axes()))?;
-        let shape = selection.shape();
-        let ndim = shape.len();
-        let axis = shape::normalize_axis(asked, ndim);
-        let axis = axis.ok_or(SplitFault::Axis { axis: asked, ndim })?;
-        let len = shape[axis];
-        let cuts = match options.index.element_shape(tensor)?[axis].checked_div(len) {
-            None | Some(1) => Arc::clone(cuts),
-            Some(block) => Arc::new(cuts.of_blocks(block)?),
-        };
-        let cuts = match *cuts {
-            Cuts::SizesOfAxis(_) | Cuts::AtOfAxis(_) => Arc::new(cuts.of_len(len)?),
-            _ => cuts,
-        };
-        let count = cuts.count(len)?;
-        if options.squeeze {
-            let part = |number| cuts.part(number, len);
-            let mut lens = (0..count).map(|number| part(number).end - part(number).start);
-            lens.find(|&len| len != 1).map_or(Ok(()), |len| Err(SplitFault::Squeeze(len)))?;
-        }
-        Ok(CutAxis { axis, len, count, cuts })
-    }
-
-    /// Check that there are as many texts as parts, where texts name them.
-    fn check_texts(&self, texts: Option<u64>) -> Result<(), SplitFault> {
-        let count = self.count;
-        let is_asked = !matches!(*self.cuts, Cuts::Every(_));
-        let other = texts.filter(|&texts| texts != count);
-        other.map_or(Ok(()), |texts| Err(SplitFault::Texts { count, texts, is_asked }))
-    }
-}
-
 impl PartTensor {
     /// The parts of it that an output has: all, or the part with the output's number.
     pub(super) fn parts(&self, number: u64, has_all: bool) -> Range<u64> {
@@ -234,7 +183,7 @@ impl<'a> Split<'a> {
                 return Err(failed(SplitFault::Counts { count, first_name, first }.into()));
             }
             if uneven.is_none()
-                && let Some(fault) = axis.cuts.uneven(axis.len, count)
+                && let Some(fault) = axis.uneven()
             {
                 uneven = Some(failed(fault.into()));
             }
@@ -272,7 +221,6 @@ impl<'a> Split<'a> {
         let mut takes = Vec::new();
         let mut contents = Tensors::default();
         let mut end = 0u64;
-        let mut temporary_bytes = 0u64;
         for target in &mut self.tensors {
             let tensor = &self.inputs[0].contents.tensors.at(target.number);
             let region = self.options.index.region(tensor, &target.selection, Order::C);
@@ -286,7 +234,7 @@ impl<'a> Split<'a> {
             let bytes = bytes.ok_or(LayoutFault::TooLarge)?;
             if region.is_spooled() {
                 // once to scratch, and once from there to the output
-                temporary_bytes = temporary_bytes.saturating_add(bytes.saturating_mul(2));
+                self.temporary_bytes = self.temporary_bytes.saturating_add(bytes.saturating_mul(2));
             }
             takes.push(Take::new(tensor.shard(), region, Conversion::None, end));
             target.number = contents.len();
@@ -300,7 +248,6 @@ impl<'a> Split<'a> {
         if takes.is_empty() {
             return Ok(());
         }
-        self.temporary_bytes = temporary_bytes;
         let location = self.inputs[0].location.clone();
         let workers = self.options.to.workers();
         let copy = |job: &Writing<'_>| job.copy(&mut self.inputs[0], &takes);
@@ -339,7 +286,7 @@ impl<'a> Split<'a> {
         let PartTensor { selection, axis: Some(cut), .. } = target else {
             return Ok(TensorChange::unchanged(tensor.shape.clone()));
         };
-        let range = cut.cuts.part(number, cut.len);
+        let range = cut.part(number);
         let mut shape = selection.shape();
         let mut axes = selection.source_axes();
         if self.options.squeeze {
@@ -366,13 +313,13 @@ impl<'a> Split<'a> {
             let tensor = &input.contents.tensors.at(target.number);
             let selection = match &target.axis {
                 None => Some(target.selection.clone()),
-                Some(CutAxis { axis, len, cuts, .. }) => {
-                    let range = cuts.part(number, *len);
+                Some(cut) => {
+                    let range = cut.part(number);
                     // an empty part takes nothing
                     if range.is_empty() {
                         continue;
                     }
-                    target.selection.narrowed(*axis, range.start, range.end - range.start)
+                    target.selection.narrowed(cut.axis, range.start, range.end - range.start)
                 }
             };
             let Some(selection) = selection else { continue };
@@ -480,111 +427,4 @@ impl OutputSet for Split<'_> {
             job.copy_some(&mut self.inputs[source], takes)
         }
     }
-}
-
-/// Outputs that are filled and put in place together.
-pub(crate) trait OutputSet {
-    fn count(&self) -> u64;
-
-    fn workers(&self) -> &Workers;
-
-    /// One output, and what is taken for it, each with the index of its source.
-    fn part(&self, number: u64) -> Result<(Prepared, Vec<(usize, Take)>), Error>;
-
-    /// Copy what is taken of a source; `is_last` if the source is not read again.
-    fn copy(
-        &mut self,
-        job: &Writing<'_>,
-        source: usize,
-        takes: &[Take],
-        is_last: bool,
-    ) -> Result<(), Error>;
-}
-
-pub(crate) fn check_outputs(outputs: &dyn OutputSet) -> Result<u64, Error> {
-    let mut targets = Targets::default();
-    let mut bytes = 0u64;
-    for number in 0..outputs.count() {
-        let (prepared, _) = outputs.part(number)?;
-        prepared.check_among(&mut targets)?;
-        bytes = bytes.saturating_add(prepared.bytes);
-    }
-    Ok(bytes)
-}
-
-pub(crate) fn write_outputs(outputs: &mut dyn OutputSet, progress: &Progress) -> Result<(), Error> {
-    let count = outputs.count();
-    let workers = outputs.workers().clone();
-    let batch = SeveralSinks::batch(count);
-    let mut sinks = SeveralSinks::new(true);
-    let mut first = 0;
-    while first < count {
-        let end = count.min(first.saturating_add(batch));
-        let Batch { groups, layouts } = Batch::create(outputs, first..end, &mut sinks)?;
-        let job = Writing::into_sink(&sinks, &[], &workers, progress)?;
-        for (source, takes) in &groups {
-            outputs.copy(&job, *source, takes, end == count)?;
-        }
-        // after the blocks that the outputs share with the input
-        for (base, layout) in layouts {
-            let write = |at: u64, bytes: &[u8]| job.sink().write_at(base + at, bytes);
-            layout.write_headers(&write).map_err(|error| job.failed_sink(error))?;
-        }
-        drop(job);
-        if end < count {
-            sinks.park().map_err(|error| failed_sink(None, error))?;
-        }
-        first = end;
-    }
-    sinks.commit().map_err(|error| failed_sink(None, error))
-}
-
-struct Batch {
-    /// The takes of the outputs, in their order; neighbours of one source are grouped.
-    groups: Vec<(usize, Vec<Take>)>,
-    /// The layout of each output, with its position in the job, where bytes that are not elements
-    /// are written last.
-    layouts: Vec<(u64, Box<dyn OutputLayout>)>,
-}
-
-impl Batch {
-    fn create(
-        outputs: &dyn OutputSet,
-        numbers: Range<u64>,
-        sinks: &mut SeveralSinks,
-    ) -> Result<Batch, Error> {
-        let mut batch = Batch { groups: vec![(0, Vec::new())], layouts: Vec::new() };
-        for number in numbers {
-            let (prepared, takes) = outputs.part(number)?;
-            let output = &prepared.output;
-            let sink = prepared.create(true)?;
-            let in_order = sink.order() == WriteOrder::Ascending;
-            if in_order {
-                let written = prepared.layout.write_headers(&|at, bytes| sink.write_at(at, bytes));
-                written.map_err(|error| output.failed(error))?;
-            }
-            let path = match &output.destination {
-                Destination::Path(path) => path.clone(),
-                Destination::Stdout => Default::default(),
-            };
-            let base = sinks.push(path, sink, extent(&prepared));
-            let base = base.map_err(|error| output.failed(error))?;
-            for (source, take) in takes {
-                let take = Take { at: base + take.at, ..take };
-                match batch.groups.last_mut() {
-                    Some((same, takes)) if *same == source => takes.push(take),
-                    _ => batch.groups.push((source, vec![take])),
-                }
-            }
-            if !in_order {
-                batch.layouts.push((base, prepared.layout));
-            }
-        }
-        Ok(batch)
-    }
-}
-
-fn extent(prepared: &Prepared) -> u64 {
-    let ends = prepared.tensor_offsets().map(|(tensor, start)| start.saturating_add(tensor.bytes));
-    prepared.layout.size().unwrap_or(0).max(ends.max().unwrap_or(0))
 }
