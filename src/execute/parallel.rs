@@ -13,7 +13,7 @@
 //! the disk. Jobs of less than 2 MiB run on the calling thread, since starting a pool takes longer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
@@ -404,6 +404,37 @@ impl Workers {
         Ok(())
     }
 
+    /// Call `work` with each number of `0..count`, from several threads, and return the results in the order of the
+    /// numbers. After an error no further numbers are begun, but all smaller ones are completed, so that the error of
+    /// the smallest number is returned.
+    pub(crate) fn each<T: Send, E: Send>(
+        &self,
+        count: usize,
+        work: impl Fn(usize) -> Result<T, E> + Sync,
+    ) -> Result<Vec<T>, E> {
+        let next = AtomicUsize::new(0);
+        let results = Mutex::new(Vec::with_capacity(count));
+        let worker = || loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return;
+            }
+            let result = work(number);
+            if result.is_err() {
+                next.store(count, Ordering::Relaxed);
+            }
+            results.lock().unwrap_or_else(PoisonError::into_inner).push((number, result));
+        };
+        let threads = self.count().min(count);
+        // without more threads this one does all the work
+        if threads <= 1 || self.broadcast(threads, worker).is_err() {
+            worker();
+        }
+        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        results.sort_unstable_by_key(|(number, _)| *number);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+
     /// A pool of at least `count` threads. A pool that is too small is replaced by one at least twice as large, so
     /// that few are made while jobs grow.
     fn take(&self, count: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
@@ -547,5 +578,17 @@ mod tests {
         let work = || *inner.lock().unwrap() += threads(&workers, 2).len();
         workers.broadcast(2, work).unwrap();
         assert_eq!(inner.into_inner().unwrap(), 4);
+    }
+
+    #[test]
+    fn results_come_in_order_and_the_first_error_counts() {
+        for threads in [1, 3, 200] {
+            let workers = &Workers::new(threads);
+            let all: Result<Vec<usize>, usize> = workers.each(100, Ok);
+            assert_eq!(all, Ok((0..100).collect()));
+            let failing = |number| if number % 7 == 6 { Err(number) } else { Ok(()) };
+            assert_eq!(workers.each(100, failing), Err(6));
+        }
+        assert_eq!(Workers::new(4).each(0, Ok::<usize, ()>), Ok(vec![]));
     }
 }

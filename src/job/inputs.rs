@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Cause, Error, FileName};
@@ -135,7 +135,7 @@ impl<'a> Inputs<'a> {
         workers: &Workers,
         look: impl Fn(usize, &Input) -> Result<T, Error> + Sync,
     ) -> Result<Vec<ScannedInput<T>>, Error> {
-        each(numbers.len(), workers, |at| {
+        workers.each(numbers.len(), |at| {
             let number = numbers.start + at;
             let io = if self.keep { self.open.io } else { IoMode::Read };
             let input = self.open_one(number, io)?;
@@ -305,37 +305,6 @@ fn common_folder(files: &[PathBuf]) -> PathBuf {
     common
 }
 
-/// Call `work` with each number of `0..count`, from several threads, and return the results in the
-/// order of the numbers. After an error no further numbers are begun, but all smaller ones are
-/// completed, so that the error of the smallest number is reported.
-pub(crate) fn each<T: Send, E: Send>(
-    count: usize,
-    workers: &Workers,
-    work: impl Fn(usize) -> Result<T, E> + Sync,
-) -> Result<Vec<T>, E> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::with_capacity(count));
-    let worker = || loop {
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        if number >= count {
-            return;
-        }
-        let result = work(number);
-        if result.is_err() {
-            next.store(count, Ordering::Relaxed);
-        }
-        results.lock().unwrap_or_else(PoisonError::into_inner).push((number, result));
-    };
-    let threads = workers.count().min(count);
-    // without more threads this one does all the work
-    if threads <= 1 || workers.broadcast(threads, worker).is_err() {
-        worker();
-    }
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.sort_unstable_by_key(|(number, _)| *number);
-    results.into_iter().map(|(_, result)| result).collect()
-}
-
 /// A tensor that is read as a whole, in a file or in memory.
 #[derive(Clone)]
 pub struct Operand {
@@ -499,17 +468,5 @@ mod tests {
         assert_eq!(common(&["/a/b/x.npy", "/a/c/x.npy", "/a/b/y.npy"]), "/a");
         assert_eq!(common(&["x.npy", "y.npy"]), "");
         assert_eq!(common(&["/a/x.npy", "b/x.npy"]), "");
-    }
-
-    #[test]
-    fn results_come_in_order_and_the_first_error_counts() {
-        for threads in [1, 3, 200] {
-            let workers = &Workers::new(threads);
-            let all: Result<Vec<usize>, usize> = each(100, workers, Ok);
-            assert_eq!(all, Ok((0..100).collect()));
-            let failing = |number| if number % 7 == 6 { Err(number) } else { Ok(()) };
-            assert_eq!(each(100, workers, failing), Err(6));
-        }
-        assert_eq!(each(0, &Workers::new(4), Ok::<usize, ()>), Ok(vec![]));
     }
 }

@@ -9,7 +9,6 @@ use std::convert::Infallible;
 use std::ops::Range;
 
 use super::edit::EditFault;
-use super::inputs;
 use crate::error::{Error, FileName, InputIsOutput};
 use crate::execute::Workers;
 use crate::input::{Bytes, Input};
@@ -115,7 +114,7 @@ pub(crate) fn unmap(source: &dyn Source, workers: &Workers) {
         return;
     }
     let count = len.div_ceil(range_bytes(len)) as usize;
-    let unmapped = inputs::each(count, workers, |number| {
+    let unmapped = workers.each(count, |number| {
         source.advise(range(len, number as u64), Advice::DontNeed);
         Ok::<(), Infallible>(())
     });

@@ -5,7 +5,6 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::inputs;
 use super::statistics::Chosen;
 use crate::cast::{Cast, Casting};
 use crate::dtype::{DType, Endian, Scalar};
@@ -111,7 +110,7 @@ impl<'a> Drawing<'a> {
         for first in (0..height).step_by(band) {
             let rows = (height - first).min(band as u64) as usize;
             let paint = |number: usize| self.paint(first + number as u64, &cast, progress);
-            for painted in inputs::each(rows, &self.workers, paint)? {
+            for painted in self.workers.each(rows, paint)? {
                 row(&painted)?;
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Job, Planned, inputs};
+use super::{Job, Planned};
 use crate::dtype::DType;
 use crate::error::{Error, Fault};
 use crate::execute::{Progress, StridedSink, Workers};
@@ -294,7 +294,7 @@ fn rounded(
     workers: &Workers,
 ) -> Result<Vec<Vec<u8>>, Error> {
     let parts: Vec<&[Folded]> = band.chunks(ROUNDED).collect();
-    inputs::each(parts.len(), workers, |number| {
+    workers.each(parts.len(), |number| {
         let mut out = Vec::new();
         parts[number].iter().for_each(|folded| how.push(dtype, folded, &mut out));
         Ok(out)

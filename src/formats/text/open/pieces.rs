@@ -2,8 +2,6 @@
 
 use std::io;
 use std::io::Read;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::TextFault;
 use crate::dtype::Endian;
@@ -222,26 +220,14 @@ fn parse_pieces<P: TextParser>(
     pieces: &[&[u8]],
     workers: &Workers,
 ) -> Option<Vec<(P, Vec<u8>)>> {
-    let next = AtomicUsize::new(0);
-    let parsed: Vec<_> = pieces.iter().map(|_| OnceLock::new()).collect();
-    let work = || {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(lines) = pieces.get(number) else { return };
-            let mut elements = Vec::new();
-            let fork = parser.fork(lines);
-            let done =
-                fork.and_then(|mut fork| fork.parse(lines, &mut elements).ok().map(|()| fork));
-            let Some(fork) = done else {
-                // the other pieces are useless
-                return next.store(pieces.len(), Ordering::Relaxed);
-            };
-            // each number is taken once
-            let _ = parsed[number].set((fork, elements));
-        }
+    let parse = |number: usize| {
+        let lines = pieces[number];
+        let mut elements = Vec::new();
+        let mut fork = parser.fork(lines).ok_or(())?;
+        fork.parse(lines, &mut elements).map_err(drop)?;
+        Ok::<_, ()>((fork, elements))
     };
-    workers.broadcast(pieces.len().min(workers.count()), work).ok()?;
-    parsed.into_iter().map(OnceLock::into_inner).collect()
+    workers.each(pieces.len(), parse).ok()
 }
 
 #[cfg(test)]
