@@ -1,6 +1,6 @@
 //! Text as an input: tables (csv, tsv, txt) by the rules of np.loadtxt, and nested lists of JSON.
 //!
-//! The text is read once, in pieces, and its elements are stored as bytes ([`seekable`]): the result is a tensor
+//! The text is read once, in pieces, and its elements are stored as bytes ([`keep`]): the result is a tensor
 //! like one of raw bytes. A text is recognised by its name, or by the caller, not by its first bytes.
 
 use std::fmt;
@@ -21,9 +21,11 @@ use crate::shape::{self, Order};
 use crate::source::{Opened, Reader, Source, SourceError};
 use crate::tensor::{TensorInfo, Tensors};
 
+mod cells;
 mod columns;
 mod integers;
 mod json;
+mod names;
 mod pieces;
 mod table;
 
