@@ -253,17 +253,10 @@ impl JsonParser {
             _ => return Err(TextFault::Json { position, what: "not a JSON number" }),
         };
         let pushed = match &self.cells {
-            Some(cells) => cells.push(text, out).ok_or_else(|| TextFault::Cell {
-                position,
-                error: cells.refusal(text, &shortened(text)),
-                remedy: None,
-            }),
-            None => self.found.push(
-                position,
-                text,
-                token.starts_with(b"t") || token.starts_with(b"f"),
-                out,
-            ),
+            Some(cells) => cells.push(text, out).ok_or_else(|| refused(cells, position, text)),
+            None => {
+                self.found.push(position, text, matches!(token.first(), Some(b't' | b'f')), out)
+            }
         };
         // keep the allocation for the next token
         self.token = token;
@@ -296,11 +289,7 @@ impl FoundNumbers {
         }
         if is_integer && signed.is_none() && self.too_large.is_none() {
             let cells = CellReader::of(&DType::Scalar(Scalar::I64, Endian::Little));
-            self.too_large = cells.map(|cells| TextFault::Cell {
-                position,
-                error: cells.refusal(text, &shortened(text)),
-                remedy: None,
-            });
+            self.too_large = cells.map(|cells| refused(&cells, position, text));
         }
         self.has_larger |= is_integer && signed.is_none() && unsigned.is_none();
         let earlier = self.booleans + self.integers + self.floats - 1;
@@ -344,30 +333,28 @@ impl TextParser for JsonParser {
 
 /// Whether a text is a number by the grammar of JSON.
 fn is_number(text: &str) -> bool {
-    let digits = |text: &str| {
-        let count = text.bytes().take_while(u8::is_ascii_digit).count();
-        (count > 0).then_some(count)
-    };
     let text = text.strip_prefix('-').unwrap_or(text);
-    let Some(whole) = digits(text) else { return false };
-    if whole > 1 && text.starts_with('0') {
-        return false;
+    let has_zeros = matches!(text.as_bytes(), [b'0', b'0'..=b'9', ..]);
+    let Some(mut rest) = behind_digits(text) else { return false };
+    if let Some(fraction) = rest.strip_prefix('.') {
+        rest = behind_digits(fraction).unwrap_or(".");
     }
-    let rest = &text[whole..];
-    let rest = match rest.strip_prefix('.') {
-        Some(fraction) => match digits(fraction) {
-            Some(count) => &fraction[count..],
-            None => return false,
-        },
-        None => rest,
-    };
-    match rest.strip_prefix(['e', 'E']) {
-        Some(exponent) => {
-            let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-            digits(exponent) == Some(exponent.len())
-        }
-        None => rest.is_empty(),
+    if let Some(exponent) = rest.strip_prefix(['e', 'E']) {
+        let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        rest = behind_digits(exponent).unwrap_or("e");
     }
+    rest.is_empty() && !has_zeros
+}
+
+/// The text behind the digits with which a text begins; `None` if it begins with none.
+fn behind_digits(text: &str) -> Option<&str> {
+    let rest = text.trim_start_matches(|char: char| char.is_ascii_digit());
+    (rest.len() < text.len()).then_some(rest)
+}
+
+/// The error for a number that is no element.
+fn refused(cells: &CellReader, position: TextPosition, text: &str) -> TextFault {
+    TextFault::Cell { position, error: cells.refusal(text, &shortened(text)), remedy: None }
 }
 
 /// A converter of the first elements, 64-bit integers; later elements pass unchanged.
@@ -402,5 +389,26 @@ impl TextParser for Recoder {
 
     fn end(&mut self, _: &mut Vec<u8>) -> Result<(), TextFault> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_number;
+
+    /// All short texts of the characters of numbers.
+    #[test]
+    fn numbers_are_those_of_another_reader() {
+        let mut texts = vec![String::new()];
+        for _ in 0..6 {
+            let longer = texts
+                .iter()
+                .flat_map(|text| ["-", "+", ".", "0", "1", "e"].map(|it| format!("{text}{it}")));
+            texts = longer.collect();
+            for text in &texts {
+                let theirs = serde_json::from_str::<serde::de::IgnoredAny>(text);
+                assert_eq!(is_number(text), theirs.is_ok(), "{text}");
+            }
+        }
     }
 }

@@ -242,15 +242,11 @@ fn json(
         }
         _ => None,
     };
-    let cells = match part.as_ref().or(dtype) {
-        None => None,
-        Some(read) => {
-            let cells = CellReader::of(read).filter(|cells| !cells.are_strings());
-            let unfit = || TextFault::NoText(dtype.unwrap_or(read).clone());
-            Some(cells.ok_or_else(unfit)?)
-        }
-    };
-    let mut parser = JsonParser::new(cells);
+    let cells = part.as_ref().or(dtype).map(|read| {
+        let cells = CellReader::of(read).filter(|cells| !cells.are_strings());
+        cells.ok_or_else(|| TextFault::NoText(dtype.unwrap_or(read).clone()))
+    });
+    let mut parser = JsonParser::new(cells.transpose()?);
     let mut elements = keep(bytes, &mut parser, workers, progress)?;
     let mut shape = parser.shape();
     let dtype = match dtype {
