@@ -16,6 +16,7 @@ use crate::output::layout::OutputFormat;
 use crate::output::{Omission, Prepared};
 
 mod align;
+mod along_axes;
 mod append;
 mod assembly;
 mod compare;
@@ -36,11 +37,11 @@ mod rename;
 mod select;
 mod several;
 mod slice;
-mod slices;
 mod split;
 mod statistics;
 mod summaries;
 
+pub use along_axes::{AllSlices, AxisFault, Slices, SlicesOptions};
 pub use append::{AppendFault, Appending};
 pub use compare::{CompareFault, CompareOptions, Compared, Comparing, Differences};
 pub(crate) use copy::{Writing, in_scratch};
@@ -63,7 +64,6 @@ pub use select::{Axes, Casts, Select, UnusedCast};
 pub(crate) use several::{OutputSet, check_outputs, write_outputs};
 pub(crate) use slice::HeldSlice;
 pub use slice::{GatherOptions, SliceOptions};
-pub use slices::{AllSlices, AxisFault, Slices, SlicesOptions};
 pub use split::{
     Cuts, Extent, MAX_PARTS, PartNames, PartsTo, Split, SplitFault, SplitOptions, WHOLE_AXIS,
 };

@@ -13,7 +13,7 @@
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::slices::{BAND_BYTES, Slices};
+use super::along_axes::{BAND_BYTES, Slices};
 use super::statistics::Chosen;
 use crate::error::Error;
 use crate::execute::{Progress, Workers};
