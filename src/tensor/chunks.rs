@@ -174,29 +174,34 @@ pub(crate) fn spare_memory(bytes: usize) -> Vec<u8> {
 
 /// Memory of `bytes` bytes, to be overwritten: zeros, or old content.
 pub(crate) fn spare_bytes(bytes: usize) -> Vec<u8> {
-    // a little more, as encoded chunks differ in length
-    let mut memory = take_spare(bytes + bytes / 16);
+    let mut memory = take_spare(bytes);
     memory.resize(bytes, 0);
     memory
 }
 
 fn take_spare(bytes: usize) -> Vec<u8> {
+    // few different lengths, as encoded chunks differ a little
+    let bytes = bytes.next_multiple_of((bytes.next_power_of_two() / 16).max(1));
     let mut spare = lock_spare();
     let fits = |(_, it): &(usize, &Vec<u8>)| it.capacity() >= bytes && it.capacity() / 2 <= bytes;
     let least = spare.iter().enumerate().filter(fits).min_by_key(|(_, it)| it.capacity());
     match least.map(|(at, _)| at) {
-        Some(at) => spare.swap_remove(at),
+        Some(at) => spare.remove(at),
         None => Vec::with_capacity(bytes),
     }
 }
 
-/// Store unused memory for reuse, as far as there is room.
+/// Store unused memory for reuse; where there is no room, what was not used for longest is freed.
 pub(crate) fn keep_spare(bytes: Vec<u8>) {
-    let mut spare = lock_spare();
-    let held: usize = spare.iter().map(Vec::capacity).sum();
-    if bytes.capacity() >= LEAST_SPARE && bytes.capacity() <= MOST_SPARE.saturating_sub(held) {
-        spare.push(bytes);
+    if !(LEAST_SPARE..=MOST_SPARE).contains(&bytes.capacity()) {
+        return;
     }
+    let mut spare = lock_spare();
+    let mut held = bytes.capacity() + spare.iter().map(Vec::capacity).sum::<usize>();
+    while held > MOST_SPARE {
+        held -= spare.remove(0).capacity();
+    }
+    spare.push(bytes);
 }
 
 /// Free all stored memory.
