@@ -31,6 +31,9 @@ const COLUMN_BYTES: usize = 3 << 20;
 /// The fewest rows that make columns worthwhile.
 const ROWS: u64 = 16;
 
+/// The fewest columns of a part of the axes that alternate, where all of them are too many columns.
+const WIDTH: u64 = 64;
+
 pub struct Slices {
     /// The selection with the axes that stay first, or, with columns, the reduced axes in between.
     pub chosen: Chosen,
@@ -151,9 +154,17 @@ impl Slices {
             element_count(&axes.iter().map(|&axis| plain.shape[axis]).collect::<Vec<_>>())
         };
         let beside = strides.map_or(0, |strides| beside(staying, others, &strides));
+        let most = most_columns(empty);
+        let is_chunked = plain.region.chunked().is_some();
+        let fits = |count: &usize| {
+            let width = len(&staying[stay - count..]).unwrap_or(u64::MAX);
+            // a chunk has short parts of rows
+            width <= most && (*count == beside || width >= WIDTH && !is_chunked)
+        };
+        let has_rows = len(others) >= Some(ROWS);
+        let beside = (0..=beside).rev().filter(|_| has_rows).find(fits).unwrap_or(0);
         let (apart, beside) = staying.split_at(stay - beside);
-        let fits = |width: &u64| len(others) >= Some(ROWS) && *width <= most_columns(empty);
-        let width = len(beside).filter(fits).unwrap_or(1);
+        let width = len(beside).unwrap_or(1);
         let arranged = match width {
             0 | 1 => axes.clone(),
             _ => [apart, others, beside].concat(),

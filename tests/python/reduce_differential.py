@@ -504,8 +504,35 @@ def blocks_case(case):
         check_values(how, wide, (axis,), result, reference, expected_dtype(how, a, small))
 
 
+def maps_case(case):
+    """Maps of more columns than memory has room for at a time: rows are added to rows of the last axis."""
+    rng = case.rng
+    dtype = np.dtype(rng.choice("<>") + rng.choice(["u1", "i2", "i4", "f4", "f8"]))
+    axis, shape = rng.choice([0, 1]), [rng.randint(250, 400) for _ in range(2)]
+    shape.insert(axis, rng.randint(16, 20))
+    numbers = np.random.default_rng(rng.getrandbits(32))
+    a = (numbers.standard_normal(shape) * 100).astype(dtype)
+    if dtype.kind == "f":
+        a.reshape(-1)[:: rng.choice([7, 99991])] = rng.choice([np.nan, np.inf, 1e30])
+    np.save(case.path("a.npy"), np.asarray(a, order=rng.choice("CF")))
+    case.story.append(f"array: {dtype!r} {a.shape} along {axis}")
+    how = rng.choice(["min", "max", "sum", "mean", "std"])
+    status, printed, err = case.run(["view", "a.npy", "--reduce", how, f"--axis={axis}", "-o", "r.npy", *options(rng)])
+    if status != 0 or printed or err:
+        raise Failure("it should have worked")
+    with np.errstate(all="ignore"):
+        reference = getattr(np, how)(a.astype("f8"), axis=axis)
+    found = np.load(case.path("r.npy"))
+    if found.shape != reference.shape:
+        raise Failure(f"expected shape {reference.shape}: {found.shape}")
+    largest = np.abs(a[np.isfinite(a)].astype("f8")).max()
+    if not np.allclose(found.astype("f8"), reference, rtol=1e-5, atol=1e-5 * largest, equal_nan=True):
+        raise Failure(f"expected {reference}")
+
+
 def run(case):
-    case.rng.choices([reduce_case, other_case, rows_case, table_case, blocks_case], [70, 30, 20, 10, 5])[0](case)
+    kinds = [reduce_case, other_case, rows_case, table_case, blocks_case, maps_case]
+    case.rng.choices(kinds, [70, 30, 20, 10, 5, 3])[0](case)
 
 
 def one(job):
