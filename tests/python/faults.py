@@ -143,10 +143,10 @@ def errnos(name):
     return ERRNOS.get(name, OTHERS) + (["EINTR"] if name in INTERRUPTED else [])
 
 
-def places(calls):
+def places(scene, calls):
     """The calls of a run that something happens to, by their numbers: of those of one name the first ones,
     and then one in twenty."""
-    first, seen = 12 if OPTIONS.quick else 60, collections.Counter()
+    first, seen = 12 if OPTIONS.quick else 20 if scene.is_slow else 60, collections.Counter()
     for number, (name, _, _) in enumerate(calls, 1):
         seen[name] += 1
         if seen[name] <= first or seen[name] % 20 == 0:
@@ -154,7 +154,7 @@ def places(calls):
 
 
 def fail(scene, calls, folder):
-    for number in places(calls):
+    for number in places(scene, calls):
         name = calls[number - 1][0]
         for word in errnos(name)[:1] if OPTIONS.quick else errnos(name):
             def act(call):
@@ -177,7 +177,7 @@ def must_succeed(scene, folder, number, act, **how):
 
 
 def signals(scene, calls, folder):
-    for number in places(calls):
+    for number in places(scene, calls):
         for which in (signal.SIGKILL,) if OPTIONS.quick else (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
             def act(call):
                 os.kill(call.run.pid, which)
@@ -187,7 +187,7 @@ def signals(scene, calls, folder):
 
 
 def shrink(scene, calls, folder):
-    for name, number in itertools.product(scene.inputs, places(calls)):
+    for name, number in itertools.product(scene.inputs, places(scene, calls)):
         size = os.path.getsize(at(name))
         for cut in (50, 5000) if OPTIONS.quick else (0, 50, 130, 5000, size // 2, size - 1):
             if cut >= size:
@@ -206,7 +206,7 @@ def rival(scene, calls, folder):
     if scene.to_stdout or scene.old is not None or isinstance(scene, (InPlace, Folder, Several)):
         return
     path = os.path.join(folder, scene.output)
-    for number in places(calls):
+    for number in places(scene, calls):
         first = []
 
         def act(call):
@@ -244,7 +244,7 @@ def switch(scene, calls, folder):
 
     # the name is looked at for its kind first, and then for good
     looks = [number for number, (name, path, _) in enumerate(calls, 1) if is_look(name, path)]
-    for number in filter(lambda number: number > looks[-1], places(calls)):
+    for number in filter(lambda number: number > looks[-1], places(scene, calls)):
         def act(call):
             with open(victim, "w") as file:
                 file.write("victim")
