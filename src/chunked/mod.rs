@@ -104,7 +104,7 @@ impl Chunked {
     }
 
     /// The bytes of a chunk that is not at the end of an axis.
-    fn chunk_bytes(&self) -> u64 {
+    pub(crate) fn chunk_bytes(&self) -> u64 {
         let lens = self.shape.iter().zip(self.chunks.chunk_shape());
         lens.map(|(len, chunk)| len.min(chunk)).product::<u64>() * self.item
     }

@@ -44,6 +44,9 @@ pub(crate) const LONG_SCATTERED_ROW: u64 = 64 << 10;
 /// The length of rows of a part that are read one by one into a join; shorter rows are read together.
 pub(crate) const LONG_JOINED_ROW: u64 = 4 << 10;
 
+/// The fewest bytes of the summaries of slices, and the most.
+const SUMMARIES: [u64; 2] = [20 << 20, 50 << 20];
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     bytes: u64,
@@ -106,6 +109,21 @@ impl Memory {
     pub(crate) fn rows_ahead(self) -> u64 {
         self.bytes / 16
     }
+}
+
+/// The number of summaries of `bytes` bytes each that are held at a time, where there are `count` slices, and a worker
+/// decodes chunks of `chunk` bytes beside them.
+pub(crate) fn summaries_at_once(bytes: usize, count: u64, chunk: u64) -> u64 {
+    let bytes = bytes as u64;
+    let [least, most] = SUMMARIES;
+    // a look at the memory's size takes longer than a small reduction
+    let room = if count.saturating_mul(bytes) <= least {
+        least
+    } else {
+        let most = most.saturating_sub(chunk.saturating_mul(2));
+        (Memory::of_process().bytes / 12).min(most).max(least)
+    };
+    (room / bytes).max(1)
 }
 
 /// The tiling of an output of `bytes` bytes from `source`.

@@ -43,7 +43,7 @@ pub use fill::{WINDOW_BYTES, run_forward};
 pub(crate) use fill::{dense_window, read_range, read_runs, split_first, visit_ranges};
 pub(crate) use memory::{
     LONG_GATHERED_ROW, LONG_JOINED_ROW, LONG_SCATTERED_ROW, Memory, SCATTERED_COST, SHORT_PARAMS,
-    room_for_panels,
+    room_for_panels, summaries_at_once,
 };
 pub use memory::{panel_bytes, tiling};
 #[doc(hidden)]

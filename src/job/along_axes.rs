@@ -12,18 +12,15 @@ use std::cmp::Reverse;
 use super::statistics::{Chosen, each_tensor};
 use crate::dtype::DType;
 use crate::error::{Cause, Error, faults};
+use crate::execute::summaries_at_once;
 use crate::input::{Input, Transform};
 use crate::job::statistics::StatisticsFault;
-use crate::region::OpenIndex;
+use crate::region::{InChunks, OpenIndex};
 use crate::shape::{
     AskedAxis, NoDimension, Order, Permutation, Transposition, element_count, normalize_axis,
 };
 use crate::statistics::{Facts, Fold, Reduction, Summary};
 use crate::tensor::TensorInfo;
-
-/// The most bytes of summaries while elements are added to them, and the most when they are
-/// complete.
-pub(super) const BAND_BYTES: usize = 20 << 20;
 
 /// The most bytes of the columns of a worker.
 const COLUMN_BYTES: usize = 3 << 20;
@@ -154,8 +151,9 @@ impl Slices {
             element_count(&axes.iter().map(|&axis| plain.shape[axis]).collect::<Vec<_>>())
         };
         let beside = strides.map_or(0, |strides| beside(staying, others, &strides));
-        let most = most_columns(empty);
         let is_chunked = plain.region.chunked().is_some();
+        let most =
+            empty.map_or(0, |empty| plain.most_columns(empty, len(staying).unwrap_or(u64::MAX)));
         let fits = |count: &usize| {
             let width = len(&staying[stay - count..]).unwrap_or(u64::MAX);
             // a chunk has short parts of rows
@@ -174,7 +172,7 @@ impl Slices {
         let chosen =
             Chosen::arranged(tensor, index, transpose, Order::C, |axes| axes.then(&arranged))?;
         let axes = Permutation::of_axes(axes);
-        let in_chunks = Some(plain).filter(|plain| plain.region.chunked().is_some());
+        let in_chunks = is_chunked.then_some(plain);
         Ok(Slices { chosen, reduced, axes, lens, arranged, width: width.max(1), in_chunks })
     }
 
@@ -296,8 +294,16 @@ fn beside(staying: &[usize], others: &[usize], strides: &[u64]) -> usize {
     staying.iter().rev().take_while(|&&axis| strides[axis] < innermost).count()
 }
 
-fn most_columns(empty: Option<impl Fold>) -> u64 {
-    let Some(mut empty) = empty else { return 0 };
-    let of_band = BAND_BYTES / empty.bytes();
-    empty.by_columns().map_or(0, |(_, bytes)| of_band.min(COLUMN_BYTES / bytes) as u64)
+impl Chosen {
+    /// The number of `count` summaries that are held at a time.
+    pub(super) fn summaries_at_once(&self, empty: &impl Fold, count: u64) -> u64 {
+        let chunks = self.region.chunked().and_then(InChunks::parts);
+        summaries_at_once(empty.bytes(), count, chunks.map_or(0, |(of, _)| of.chunk_bytes()))
+    }
+
+    /// The most columns of a part of `count` slices.
+    fn most_columns(&self, mut empty: impl Fold, count: u64) -> u64 {
+        let of_band = self.summaries_at_once(&empty, count);
+        empty.by_columns().map_or(0, |(_, bytes)| of_band.min((COLUMN_BYTES / bytes) as u64))
+    }
 }

@@ -13,7 +13,7 @@
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::along_axes::{BAND_BYTES, Slices};
+use super::along_axes::Slices;
 use super::statistics::Chosen;
 use crate::error::Error;
 use crate::execute::{Progress, Workers};
@@ -28,6 +28,9 @@ use crate::tensor::TensorInfo;
 /// At least so many adjacent elements of a slice are summed up separately, so that workers do not wait for each other.
 const ALONE: u64 = 512;
 
+/// The most summaries that are complete at a time, besides those of a band.
+const COMPLETE: usize = 1 << 14;
+
 impl Slices {
     /// The summary of the first slice; there is at least one.
     pub fn summary(
@@ -38,15 +41,17 @@ impl Slices {
     ) -> Result<Summary, Error> {
         let empty = self.nothing(Facts::ALL)?;
         let mut found = empty.clone();
-        self.summaries(input, &empty, workers, progress, |_, band| {
-            band.iter().take(1).for_each(|summary| found.clone_from(summary));
+        self.summaries(input, &empty, workers, progress, |first, summaries| {
+            if let (0, Some(summary)) = (first, summaries.first()) {
+                found.clone_from(summary);
+            }
             Ok::<(), Error>(())
         })?;
         Ok(found)
     }
 
     /// Read the input once: `visit` gets the summaries of the slices in order, each begun from
-    /// `empty`, a band at a time, with the number of the first.
+    /// `empty`, some at a time, with the number of the first.
     pub fn summaries<S: Fold, E: From<Error>>(
         &self,
         input: &mut Input,
@@ -58,7 +63,7 @@ impl Slices {
         let count = self.count();
         let len = self.len();
         let itemsize = self.chosen.dtype.item_bits() / 8;
-        let most = ((BAND_BYTES / empty.bytes()) as u64).max(1);
+        let most = self.chosen.summaries_at_once(empty, count);
         let of_chunks = self.ends_of_chunks().filter(|ends| ends.fit(most));
         let plain = self.in_chunks.as_ref().filter(|_| most < count && of_chunks.is_none());
         let mut spooled = plain.map(|plain| self.keep(plain, input, workers)).transpose()?;
@@ -85,10 +90,16 @@ impl Slices {
                 let range = bytes(first)..bytes(first + slices);
                 band.read(&take, range, input, workers, progress)?;
             }
-            complete.clear();
-            complete.extend(band.summaries());
-            visit(first, &complete)?;
-            first += slices;
+            let mut summaries = band.summaries();
+            loop {
+                complete.clear();
+                complete.extend(summaries.by_ref().take(COMPLETE));
+                if complete.is_empty() {
+                    break;
+                }
+                visit(first, &complete)?;
+                first += complete.len() as u64;
+            }
         }
         Ok(())
     }

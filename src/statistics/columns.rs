@@ -47,7 +47,7 @@ const WINDOW: i32 = DOUBLE - SUM_BITS;
 impl Columns {
     /// The bytes of a column; `None` if columns cannot give the wanted result.
     pub(super) fn bytes(empty: &Summary) -> Option<usize> {
-        let Facts { extremes, zeros, sums } = empty.facts;
+        let Facts { extremes, zeros, sums } = empty.of.facts;
         let levels = Columns::levels(empty);
         let has_one = u8::from(extremes) + u8::from(zeros) + u8::from(sums > Sums::None) == 1;
         // a double holds the values, and their squares where these are wanted
@@ -59,7 +59,7 @@ impl Columns {
     /// The number of levels of the sum, and of the sum of squares.
     fn levels(empty: &Summary) -> [usize; 2] {
         let of_sum = if empty.value_bits() > DOUBLE / 2 && empty.is_float() { 2 } else { 1 };
-        match empty.facts.sums {
+        match empty.of.facts.sums {
             Sums::None => [0, 0],
             Sums::Plain => [of_sum, 0],
             Sums::Squares => [of_sum, 2],
@@ -72,7 +72,7 @@ impl Columns {
             let count = (lanes - first).min(BLOCK);
             let filled =
                 |is_asked: bool, value: f64| if is_asked { vec![value; count] } else { Vec::new() };
-            let zeros = if empty.facts.zeros { vec![0; count] } else { Vec::new() };
+            let zeros = if empty.of.facts.zeros { vec![0; count] } else { Vec::new() };
             let sum = |levels: usize| Sum {
                 levels: vec![vec![0.0; count]; levels],
                 lowest: 0,
@@ -81,8 +81,8 @@ impl Columns {
             let [of_sum, of_squares] = Columns::levels(empty);
             Stripe {
                 zeros,
-                least: filled(empty.facts.extremes, f64::INFINITY),
-                greatest: filled(empty.facts.extremes, f64::NEG_INFINITY),
+                least: filled(empty.of.facts.extremes, f64::INFINITY),
+                greatest: filled(empty.of.facts.extremes, f64::NEG_INFINITY),
                 sum: sum(of_sum),
                 squares: sum(of_squares),
             }
@@ -150,14 +150,14 @@ impl Stripe {
     /// Add elements to the columns from column `at`.
     #[inline(always)]
     fn add(&mut self, empty: &Summary, bytes: &[u8], at: usize, reach: Reach<'_>) {
-        let Facts { extremes, zeros, sums } = empty.facts;
+        let Facts { extremes, zeros, sums } = empty.of.facts;
         // an integer of one byte is zero where its byte is
         if zeros && empty.size() == 1 && !empty.is_float() {
             let zeros = self.zeros[at..].iter_mut().zip(bytes);
             return zeros.for_each(|(zeros, &byte)| *zeros += u64::from(byte == 0));
         }
         let mut values = [0.0; BLOCK];
-        let values = empty.doubles.read(bytes, &mut values);
+        let values = empty.of.doubles.read(bytes, &mut values);
         if zeros {
             let zeros = self.zeros[at..].iter_mut().zip(&*values);
             zeros.for_each(|(zeros, &value)| *zeros += u64::from(value == 0.0));
@@ -201,7 +201,7 @@ impl Stripe {
             }
         }
         let terms = empty.terms_of(values);
-        if empty.facts.sums == Sums::Squares {
+        if empty.of.facts.sums == Sums::Squares {
             let mut squared = [0.0; BLOCK];
             let squared = &mut squared[..values.len()];
             squared.iter_mut().zip(&*values).for_each(|(to, value)| *to = value * value);
@@ -271,7 +271,7 @@ mod tests {
         let value = |it: &super::super::Extreme| summary.value(it);
         let ends = summary.range.map(|(least, greatest)| (value(&least), value(&greatest)));
         let Summary { nan, infinite, zero, .. } = *summary;
-        let has_sums = summary.facts.sums > Sums::None;
+        let has_sums = summary.of.facts.sums > Sums::None;
         // sums report extremes where these are infinite
         let ends = ends.filter(|_| !has_sums || infinite > 0);
         let sums = [summary.mean(), summary.deviation()].map(|it| it.map(f64::to_bits));

@@ -38,7 +38,7 @@ impl ComplexSummary {
 
     /// The summaries of both parts, where only their sums are wanted.
     pub(super) fn parts_of_sums(&mut self) -> Option<&mut [Summary]> {
-        let Facts { extremes, zeros, .. } = self.parts[0].facts;
+        let Facts { extremes, zeros, .. } = self.parts[0].of.facts;
         (!extremes && !zeros).then_some(&mut self.parts[..])
     }
 

@@ -3,9 +3,6 @@
 
 use num_bigint::BigUint;
 
-/// The number of terms after which carries are due: with more, a digit could overflow.
-const CARRY_EVERY: u32 = 1 << 30;
-
 /// The range of a sum's terms, in powers of two: the lowest bit, and an exclusive upper bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
@@ -18,20 +15,18 @@ impl Terms {
         Terms { lowest: 2 * self.lowest, below: 2 * self.below }
     }
 
-    /// The number of 32-bit digits for a sum of 2^64 such terms, where an addition touches three
-    /// digits.
+    /// The number of 64-bit digits for a sum of 2^64 such terms, and its sign.
     fn digits(self) -> usize {
-        (self.below + 64 - self.lowest) as usize / 32 + 3
+        (self.below - self.lowest + 64) as usize / 64 + 1
     }
 }
 
 /// A sum of doubles, of 64-bit integers, or of the squares of either.
 #[derive(Clone, Debug)]
 pub(super) struct ExactSum {
-    /// Digits of 32 bits, lowest first; the upper half of each is room for carries.
-    digits: Box<[i64]>,
+    /// Digits of 64 bits in two's complement, lowest first.
+    digits: Box<[u64]>,
     lowest: i32,
-    pending: u32,
 }
 
 /// The value of a sum: `number * 2^exponent`, or its negative.
@@ -53,7 +48,7 @@ fn parts(value: f64) -> (bool, u64, i32) {
 impl ExactSum {
     pub(super) fn new(terms: Terms) -> ExactSum {
         let digits = vec![0; terms.digits()].into_boxed_slice();
-        ExactSum { digits, lowest: terms.lowest, pending: 0 }
+        ExactSum { digits, lowest: terms.lowest }
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -63,27 +58,26 @@ impl ExactSum {
     /// Add `value`, which must be finite.
     pub(super) fn add(&mut self, value: f64) {
         let (negative, mantissa, exponent) = parts(value);
-        self.add_bits(negative, mantissa, exponent);
+        self.add_bits::<2>(negative, mantissa.into(), exponent);
     }
 
     /// Add the square of `value`, which must be finite.
     pub(super) fn add_square(&mut self, value: f64) {
         let (_, mantissa, exponent) = parts(value);
-        self.add_integer(i128::from(mantissa).pow(2), 2 * exponent);
+        self.add_bits::<3>(false, u128::from(mantissa).pow(2), 2 * exponent);
     }
 
     /// Add `number * 2^exponent`.
     pub(super) fn add_integer(&mut self, number: i128, exponent: i32) {
-        let magnitude = number.unsigned_abs();
-        self.add_bits(number < 0, magnitude as u64, exponent);
-        if magnitude >> 64 > 0 {
-            self.add_bits(number < 0, (magnitude >> 64) as u64, exponent + 64);
-        }
+        self.add_bits::<3>(number < 0, number.unsigned_abs(), exponent);
     }
 
-    /// Add `number * 2^exponent`.
+    /// Add `number * 2^exponent`, or its negative. The number has at most 64 * (`DIGITS` - 1) bits.
     #[inline]
-    fn add_bits(&mut self, negative: bool, mut number: u64, exponent: i32) {
+    fn add_bits<const DIGITS: usize>(&mut self, negative: bool, mut number: u128, exponent: i32) {
+        if number == 0 {
+            return;
+        }
         let mut position = exponent - self.lowest;
         if position < 0 {
             // only zeros are shifted out: no term has bits below the lowest
@@ -91,67 +85,63 @@ impl ExactSum {
             position = 0;
         }
         let position = position as usize;
-        let shifted = u128::from(number) << (position % 32);
-        let sign = if negative { -1 } else { 1 };
-        let mask = u128::from(u32::MAX);
-        let digits = &mut self.digits[position / 32..position / 32 + 3];
-        digits[0] += sign * (shifted & mask) as i64;
-        digits[1] += sign * (shifted >> 32 & mask) as i64;
-        digits[2] += sign * (shifted >> 64) as i64;
-        self.pending += 1;
-        if self.pending >= CARRY_EVERY {
-            self.carry();
+        let shift = position % 64;
+        let low = number << shift;
+        let terms = [low as u64, (low >> 64) as u64, (number >> 1 >> (127 - shift)) as u64];
+        // digit - term is !(!digit + term)
+        let flip = if negative { u64::MAX } else { 0 };
+        let mut carry = false;
+        let mut digits = self.digits[position / 64..].iter_mut();
+        for (term, digit) in terms[..DIGITS].iter().zip(digits.by_ref()) {
+            let (sum, more) = (*digit ^ flip).carrying_add(*term, carry);
+            (*digit, carry) = (sum ^ flip, more);
         }
-    }
-
-    /// Bring all digits into `0..2^32`, except the last, which has the sign.
-    fn carry(&mut self) {
-        let mut carry = 0;
-        let Some((last, digits)) = self.digits.split_last_mut() else { return };
         for digit in digits {
-            let sum = *digit + carry;
-            *digit = sum & i64::from(u32::MAX);
-            carry = sum >> 32;
+            if !carry {
+                break;
+            }
+            let (sum, more) = (*digit ^ flip).overflowing_add(1);
+            (*digit, carry) = (sum ^ flip, more);
         }
-        *last += carry;
-        self.pending = 1;
     }
 
     /// Add a sum of terms of an equal range.
-    pub(super) fn merge(&mut self, mut other: ExactSum) {
-        other.carry();
-        self.carry();
-        for (digit, theirs) in self.digits.iter_mut().zip(other.digits.iter()) {
-            *digit += theirs;
+    pub(super) fn merge(&mut self, other: &ExactSum) {
+        let mut carry = false;
+        for (digit, theirs) in self.digits.iter_mut().zip(&other.digits) {
+            (*digit, carry) = digit.carrying_add(*theirs, carry);
         }
-        self.pending = 2;
+    }
+
+    fn is_negative(&self) -> bool {
+        self.digits.last().is_some_and(|last| last >> 63 == 1)
     }
 
     /// The sum as `number * 2^exponent`, if few digits are not 0.
     fn short(&self) -> Option<(i128, i32)> {
         let first = self.digits.iter().position(|digit| *digit != 0).unwrap_or(0);
-        let digits = &self.digits[first..];
-        let last = digits.iter().rposition(|digit| *digit != 0).unwrap_or(0);
-        // a digit has less than 63 bits
-        let number = |digits: &[i64]| {
-            digits.iter().rev().fold(0, |sum, &digit| (sum << 32) + i128::from(digit))
-        };
-        (last < 3).then(|| (number(&digits[..=last]), self.lowest + 32 * first as i32))
+        let sign = if self.is_negative() { u64::MAX } else { 0 };
+        let (low, above) = self.digits[first..].split_first()?;
+        let (high, above) = above.split_first().unwrap_or((&sign, &[]));
+        let number = i128::from(*high as i64) << 64 | i128::from(*low);
+        let is_whole = above.iter().all(|digit| *digit == sign) && (number < 0) == (sign > 0);
+        is_whole.then(|| (number, self.lowest + 64 * first as i32))
     }
 
     fn total(&self) -> Total {
-        let mut sum = self.clone();
-        sum.carry();
-        let negative = sum.digits.last().is_some_and(|&last| last < 0);
-        if negative {
-            sum.digits.iter_mut().for_each(|digit| *digit = -*digit);
-            sum.carry();
-        }
+        let negative = self.is_negative();
         // most sums have few digits that are not 0
-        let zeros = sum.digits.iter().take_while(|digit| **digit == 0).count();
-        let digits = sum.digits[zeros..].iter().map(|&digit| digit as u32);
-        let exponent = self.lowest + 32 * zeros as i32;
-        Total { negative, number: BigUint::new(digits.collect()), exponent }
+        let zeros = self.digits.iter().take_while(|digit| **digit == 0).count();
+        let mut halves = Vec::with_capacity(2 * (self.digits.len() - zeros));
+        let mut carry = negative;
+        for &digit in &self.digits[zeros..] {
+            let digit = if negative { !digit } else { digit };
+            let (sum, more) = digit.carrying_add(0, carry);
+            carry = more;
+            halves.extend([sum as u32, (sum >> 32) as u32]);
+        }
+        let exponent = self.lowest + 64 * zeros as i32;
+        Total { negative, number: BigUint::new(halves), exponent }
     }
 
     pub(super) fn divided(&self, count: u64) -> Quotient {
@@ -164,12 +154,7 @@ impl ExactSum {
 
     /// The lowest 64 bits of a sum of integers: the result of wrapping addition.
     pub(super) fn wrapped(&self) -> u64 {
-        let mut sum = self.clone();
-        sum.carry();
-        match *sum.digits {
-            [low, high, ..] => low as u64 | (high as u64) << 32,
-            _ => 0,
-        }
+        self.digits[0]
     }
 }
 
@@ -374,8 +359,8 @@ mod tests {
             let (first, second) = values.split_at(at % values.len());
             let (mut merged, mut merged_squares) = sums(second);
             let (sum, of_squares) = sums(first);
-            merged.merge(sum);
-            merged_squares.merge(of_squares);
+            merged.merge(&sum);
+            merged_squares.merge(&of_squares);
             let count = values.len() as u64;
             prop_assert_eq!(mean(&merged, count), mean(&whole, count));
             prop_assert_eq!(deviation(&merged, &merged_squares, count), deviation(&whole, &squares, count));

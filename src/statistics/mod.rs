@@ -44,7 +44,7 @@ pub struct Statistics {
 impl Statistics {
     pub fn new(scalar: Scalar, endian: Endian) -> Option<Statistics> {
         let summary = Summary::new(scalar, endian, Facts::ALL)?;
-        let tally = Tally::of(summary.keys);
+        let tally = Tally::of(summary.of.keys);
         Some(Statistics { summary, tally })
     }
 

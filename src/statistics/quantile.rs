@@ -34,7 +34,7 @@ impl Statistics {
         let Some((least, greatest)) = self.summary.range else { return Vec::new() };
         let least = self.summary.value(&least);
         let greatest = self.summary.value(&greatest);
-        let keys = self.summary.keys;
+        let keys = self.summary.of.keys;
         // the ends of a bin may be keys of NaN, which `max` and `min` drop
         let bin = |(low, high, count)| Bin {
             low: keys.value(low).max(least),

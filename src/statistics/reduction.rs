@@ -114,7 +114,7 @@ impl Reduction {
     }
 
     fn push_real(self, summary: &Summary, out: &mut Vec<u8>) {
-        let result = self.scalar(summary.scalar);
+        let result = self.scalar(summary.of.scalar);
         let bits = match self {
             Reduction::Min | Reduction::Max => self.extreme(summary),
             Reduction::Any => u64::from(summary.zero < summary.count),
@@ -143,7 +143,7 @@ impl Reduction {
 
     fn push_complex(self, summary: &ComplexSummary, out: &mut Vec<u8>) {
         let [real, imaginary] = &summary.parts;
-        let part = real.scalar;
+        let part = real.of.scalar;
         let extreme = summary.nan.or_else(|| {
             let (least, greatest) = summary.range?;
             Some(if self == Reduction::Min { least } else { greatest })
@@ -151,8 +151,8 @@ impl Reduction {
         let specials = |part: &Summary| part.nan + part.infinite > 0;
         let of_part = |part: &Summary, other: &Summary| match self {
             // np.mean divides by a complex number, which turns this into NaN
-            Reduction::Mean if specials(other) => float(part.scalar, Some(f64::NAN), None),
-            _ => self.float(part, part.scalar),
+            Reduction::Mean if specials(other) => float(part.of.scalar, Some(f64::NAN), None),
+            _ => self.float(part, part.of.scalar),
         };
         match self {
             Reduction::Any => out.push(u8::from(summary.zero < summary.count())),
@@ -171,7 +171,7 @@ impl Reduction {
 
     /// The bits of the smallest or the largest element; NaN if there is one.
     fn extreme(self, summary: &Summary) -> u64 {
-        match (FloatFormat::of(summary.scalar), summary.range) {
+        match (FloatFormat::of(summary.of.scalar), summary.range) {
             (Some(format), _) if summary.nan > 0 => format.nan() as u64,
             (_, Some((least, greatest))) => match self {
                 Reduction::Min => least.bits,

@@ -1,5 +1,7 @@
 //! Summaries of any number of elements, in a few hundred bytes each.
 
+use std::sync::Arc;
+
 use super::Keys;
 use super::block::{self, BLOCK, Block};
 use super::exact_sum::{ExactSum, Moments, Quotient, Terms, deviation};
@@ -11,10 +13,7 @@ use crate::element::FloatFormat;
 /// Counts, extremes and exact sums of real numbers.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    pub(super) scalar: Scalar,
-    endian: Endian,
-    pub(super) doubles: Doubles,
-    pub(super) keys: Keys,
+    pub(super) of: Arc<Elements>,
     /// The number of elements, and how many of them are NaN, infinite and zero.
     pub count: u64,
     pub nan: u64,
@@ -22,11 +21,20 @@ pub struct Summary {
     pub zero: u64,
     /// The smallest and the largest element, infinities included; `None` if all are NaN.
     pub range: Option<(Extreme, Extreme)>,
+    sum: Option<ExactSum>,
+    squares: Option<ExactSum>,
+}
+
+/// The elements that a summary is of, and the wanted results.
+#[derive(Debug)]
+pub(super) struct Elements {
+    pub(super) scalar: Scalar,
+    endian: Endian,
+    pub(super) doubles: Doubles,
+    pub(super) keys: Keys,
     pub(super) facts: Facts,
     /// The range of all numbers of the type.
     terms: Terms,
-    sum: Option<ExactSum>,
-    squares: Option<ExactSum>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,17 +86,12 @@ impl Summary {
         };
         let doubles = Doubles::new(scalar, endian).ok()?;
         Some(Summary {
-            scalar,
-            endian,
-            doubles,
-            keys,
+            of: Arc::new(Elements { scalar, endian, doubles, keys, facts, terms }),
             count: 0,
             nan: 0,
             infinite: 0,
             zero: 0,
             range: None,
-            facts,
-            terms,
             sum: (facts.sums >= Sums::Plain).then(|| ExactSum::new(terms)),
             squares: (facts.sums >= Sums::Squares).then(|| ExactSum::new(terms.squared())),
         })
@@ -118,7 +121,7 @@ impl Summary {
     /// Add at most `N` elements.
     #[inline(always)]
     fn add_block<const N: usize>(&mut self, bytes: &[u8], first: u64, tally: Option<&mut Tally>) {
-        match self.scalar {
+        match self.of.scalar {
             Scalar::I64 | Scalar::U64 => self.add_integers::<N>(bytes, first, tally),
             _ => self.add_doubles::<N>(bytes, first, tally),
         }
@@ -128,8 +131,8 @@ impl Summary {
     fn add_codes(&mut self, bytes: &[u8], first: u64, mut tally: Option<&mut Tally>) {
         let codes: [u8; CODES] = std::array::from_fn(|code| code as u8);
         let mut values = [0.0; CODES];
-        let values = self.doubles.read(&codes, &mut values);
-        let keys = self.keys;
+        let values = self.of.doubles.read(&codes, &mut values);
+        let keys = self.of.keys;
         let counts = counts(bytes);
         self.count += bytes.len() as u64;
         let mut ends = None;
@@ -170,21 +173,21 @@ impl Summary {
     #[inline(always)]
     fn add_doubles<const N: usize>(&mut self, bytes: &[u8], first: u64, tally: Option<&mut Tally>) {
         let mut values = [0.0; N];
-        let values = self.doubles.read(bytes, &mut values);
+        let values = self.of.doubles.read(bytes, &mut values);
         self.count += values.len() as u64;
-        if self.facts.zeros {
+        if self.of.facts.zeros {
             self.zero += block::count(values, |value| value == 0.0);
         }
-        let Facts { extremes, sums, .. } = self.facts;
+        let Facts { extremes, sums, .. } = self.of.facts;
         if !extremes && (sums == Sums::None || self.add_sums(values)) {
             return;
         }
         let block = Block::of(values);
         self.nan += block.nan;
-        let keys = self.keys;
+        let keys = self.of.keys;
         if block.nan < values.len() as u64 {
             let ends = [block.least, block.greatest].map(|value| keys.of_value(value));
-            let endian = self.endian;
+            let endian = self.of.endian;
             let size = self.size();
             self.widen(ends, first, |key| {
                 let at = values.iter().position(|&value| keys.of_value(value) == key).unwrap_or(0);
@@ -242,20 +245,20 @@ impl Summary {
     /// The range of finite values.
     #[inline(always)]
     pub(super) fn terms_of(&self, values: &[f64]) -> Terms {
-        if self.facts.sums < Sums::Squares && self.terms.are_short() {
-            return self.terms;
+        if self.of.facts.sums < Sums::Squares && self.of.terms.are_short() {
+            return self.of.terms;
         }
-        block::terms(values, self.value_bits(), self.terms.lowest)
+        block::terms(values, self.value_bits(), self.of.terms.lowest)
     }
 
     pub(super) fn size(&self) -> usize {
-        self.doubles.size()
+        self.of.doubles.size()
     }
 
     /// The most bits from a value's highest to its lowest bit that is set.
     pub(super) fn value_bits(&self) -> i32 {
-        FloatFormat::of(self.scalar)
-            .map_or(self.scalar.bits() as i32, |format| format.mantissa as i32 + 1)
+        FloatFormat::of(self.of.scalar)
+            .map_or(self.of.scalar.bits() as i32, |format| format.mantissa as i32 + 1)
     }
 
     pub(super) fn add_to_sum(&mut self, term: f64) {
@@ -279,8 +282,8 @@ impl Summary {
     /// The range between two values; -0 comes before 0.
     pub(super) fn range_of(&self, least: f64, greatest: f64) -> (Extreme, Extreme) {
         let found = |value: f64, is_early: bool| Extreme {
-            key: self.keys.of_value(value),
-            bits: FloatFormat::of(self.scalar)
+            key: self.of.keys.of_value(value),
+            bits: FloatFormat::of(self.of.scalar)
                 .map_or(value as i64 as u64, |format| format.bits(value)),
             position: u64::from(!is_early),
         };
@@ -306,19 +309,19 @@ impl Summary {
         let count = bytes.len() / 8;
         let bits = &mut bits[..count];
         for (bits, bytes) in bits.iter_mut().zip(bytes.as_chunks().0) {
-            *bits = match self.endian {
+            *bits = match self.of.endian {
                 Endian::Little => u64::from_le_bytes(*bytes),
                 Endian::Big => u64::from_be_bytes(*bytes),
             };
         }
         let bits = &*bits;
-        let keys = self.keys;
+        let keys = self.of.keys;
         let all_keys = || bits.iter().map(|&bits| keys.of_integer(bits));
         self.count += count as u64;
-        if self.facts.zeros {
+        if self.of.facts.zeros {
             self.zero += bits.iter().filter(|bits| **bits == 0).count() as u64;
         }
-        if self.facts.extremes
+        if self.of.facts.extremes
             && let (Some(least), Some(greatest)) = (all_keys().min(), all_keys().max())
         {
             self.widen([least, greatest], first, |key| {
@@ -369,7 +372,7 @@ impl Summary {
         self.zero += other.zero;
         for (ours, theirs) in [(&mut self.sum, other.sum), (&mut self.squares, other.squares)] {
             if let (Some(ours), Some(theirs)) = (ours, theirs) {
-                ours.merge(theirs);
+                ours.merge(&theirs);
             }
         }
         if let Some(range) = other.range {
@@ -378,7 +381,7 @@ impl Summary {
     }
 
     pub fn is_float(&self) -> bool {
-        self.keys == Keys::Float
+        self.of.keys == Keys::Float
     }
 
     pub fn finite(&self) -> u64 {
@@ -386,7 +389,7 @@ impl Summary {
     }
 
     pub fn value(&self, extreme: &Extreme) -> f64 {
-        self.keys.value(extreme.key)
+        self.of.keys.value(extreme.key)
     }
 
     /// The mean of the finite elements, rounded once; `None` without finite elements or sums.
@@ -473,10 +476,10 @@ mod tests {
 
     /// Add element by element, with sums in digits: the reference for the tests.
     fn plainly(summary: &mut Summary, bytes: &[u8]) {
-        let size = (summary.scalar.bits() / 8) as usize;
+        let size = (summary.of.scalar.bits() / 8) as usize;
         for (position, item) in (0..).zip(bytes.chunks_exact(size)) {
-            let raw = summary.endian.bits(item) as u64;
-            let (key, bits) = match FloatFormat::of(summary.scalar) {
+            let raw = summary.of.endian.bits(item) as u64;
+            let (key, bits) = match FloatFormat::of(summary.of.scalar) {
                 Some(format) => {
                     let value = format.value(u128::from(raw));
                     summary.count += 1;
@@ -494,8 +497,9 @@ mod tests {
                 }
                 None => {
                     let unused = 64 - 8 * size as u32;
-                    let raw = if summary.scalar == Scalar::Bool { u64::from(raw > 0) } else { raw };
-                    let number = match summary.keys {
+                    let raw =
+                        if summary.of.scalar == Scalar::Bool { u64::from(raw > 0) } else { raw };
+                    let number = match summary.of.keys {
                         Keys::Signed(_) => i128::from((raw << unused) as i64 >> unused),
                         _ => i128::from(raw),
                     };
@@ -506,7 +510,7 @@ mod tests {
                     let squares = summary.squares.as_mut().unwrap();
                     squares.add_integer(i128::from(square as u64), 0);
                     squares.add_integer((square >> 64) as i128, 64);
-                    (summary.keys.of_integer(number as u64), number as u64)
+                    (summary.of.keys.of_integer(number as u64), number as u64)
                 }
             };
             let found = Extreme { key, bits, position };

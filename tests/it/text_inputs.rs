@@ -15,6 +15,7 @@ fn folder() -> TempDir {
         ("t.tsv", "1\t2\n3\t4\n"),
         ("t.txt", "  1   2\r 3 4 \r"),
         ("t.json", "[[1, 2],\n [3, -4]]\n"),
+        ("zeros.json", "[18446744073709551615, -0, -0.0, -1]"),
         ("one", "7;8\n"),
     ] {
         fs::write(dir.path().join(name), text).unwrap();
@@ -38,6 +39,7 @@ fn texts_are_known_by_their_names() {
         (&["t.txt", "--skip-rows", "1"], "[3.0, 4.0]\n"),
         (&["t.json"], "[[1, 2],\n[3, -4]]\n"),
         (&["t.json", "--dtype", "complex64"], "[[1.0, 2.0], [3.0, -4.0]]\n"),
+        (&["zeros.json"], "[1.8446744073709552e19, 0.0, -0.0, -1.0]\n"),
         (&["one", "--from", "csv", "--delimiter", ";"], "[7.0, 8.0]\n"),
         (&["t.csv", "--names", "--field", "b"], "[2.0, 4.0, -6.5]\n"),
         (&["t.csv", "--field", "b"], "[2.0, 4.0, -6.5]\n"),

@@ -65,16 +65,17 @@ impl Hierarchy for ZarrFolder {
     }
 
     fn ranged<'a>(&'a self, key: &str) -> Result<Option<Box<dyn StoredValue + 'a>>, SourceError> {
-        let mut ranged = self.ranged.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = match ranged.get(key) {
-            Some(file) => Arc::clone(file),
+        let ranged = || self.ranged.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = ranged().get(key).map(Arc::clone);
+        let file = match known {
+            Some(file) => file,
             None => {
                 let Some(file) = self.open(key)? else { return Ok(None) };
+                let mut ranged = ranged();
                 if ranged.len() >= MOST_OPEN {
                     ranged.clear();
                 }
-                ranged.insert(key.to_owned(), Arc::clone(&file));
-                file
+                Arc::clone(ranged.entry(key.to_owned()).or_insert(file))
             }
         };
         Ok(Some(Box::new(file)))

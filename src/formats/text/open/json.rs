@@ -247,7 +247,8 @@ impl JsonParser {
                 return Err(TextFault::Json { position, what: "a string is not a number" });
             }
             "true" => "1",
-            "false" => "0",
+            // an integer has no negative zero
+            "false" | "-0" => "0",
             "null" => return Err(TextFault::Json { position, what: "null is not a number" }),
             _ if is_number(text) => text,
             _ => return Err(TextFault::Json { position, what: "not a JSON number" }),
