@@ -5,8 +5,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::source::SourceError;
-use crate::tensor::{drop_spare, keep_spare};
+use crate::source::{SourceError, drop_spare, keep_spare};
 
 /// The bytes of the chunks that are cached. A longer chunk is cached alone.
 pub(super) const CACHE_BYTES: u64 = 48 << 20;

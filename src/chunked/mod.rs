@@ -19,7 +19,7 @@
 //!
 //! Outputs in order, readers of ranges and gathers keep the chunks that were decoded last, 48 MiB; a slice that would
 //! need more at a time is put in order in a file in `TMPDIR`. A worker holds a chunk and what is taken of it, in
-//! memory that earlier chunks had (`tensor/chunks.rs`). Of a chunk, only what is in front of the last byte that a slice
+//! memory that earlier chunks had (`source/spare.rs`). Of a chunk, only what is in front of the last byte that a slice
 //! takes of it is decoded, where the codec goes from front to back. Chunks that come next are read ahead.
 
 use std::borrow::Cow;
@@ -257,6 +257,14 @@ impl Chunked {
         let steps = self.steps(runs);
         let cells = CellBoxes::new(&steps, &vec![1; steps.len()]);
         Touched { chunked: self, runs, steps, cells }
+    }
+
+    /// The chunk whose elements `runs` are, all of them in their order, if they are those of one.
+    fn whole_chunk(&self, runs: &Runs) -> Option<Vec<u64>> {
+        let touched = self.touched(runs);
+        let TouchedChunk { at, inside, .. } = (touched.count() == 1).then(|| touched.chunk(0))?;
+        let bytes = self.shape_of(&at).iter().product::<u64>() * self.item;
+        (inside == Runs::contiguous(0, bytes)).then_some(at)
     }
 
     pub fn all(&self) -> Runs {

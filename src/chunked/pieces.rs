@@ -10,7 +10,7 @@ use super::{AHEAD, ChunkSet, Chunked, TouchedChunk};
 use crate::execute::{FillError, Pieces, ReadFrom, VisitRange};
 use crate::plan::PIECE_BYTES;
 use crate::runs::{Runs, index_of};
-use crate::source::Source;
+use crate::source::{LEAST_SPARE, Source};
 
 /// Boxes of whole chunks, limited to the selected elements, for outputs that take bytes in any
 /// order: no chunk is decoded twice.
@@ -123,6 +123,19 @@ impl ChunkPieces {
         }
     }
 
+    /// The chunk that a piece is, with all its elements in their order, if it is one.
+    fn whole_chunk(&self, number: u64) -> Option<Vec<u64>> {
+        if self.parts() > 1 { None } else { self.chunked.whole_chunk(&self.of_box(number)) }
+    }
+
+    /// Have the chunks of a later box of one part read ahead.
+    fn expect_later(&self, number: u64, source: &dyn Source) {
+        if number + AHEAD < self.boxes.count() {
+            let later = self.of_box(number + AHEAD);
+            self.chunked.touched(&later).expect(0, source);
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, u64>> {
         self.filled.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -179,10 +192,7 @@ impl Pieces for ChunkPieces {
             if out.is_empty() {
                 return Ok(());
             }
-            if number + AHEAD < self.boxes.count() {
-                let later = self.of_box(number + AHEAD);
-                self.chunked.touched(&later).expect(0, from.source);
-            }
+            self.expect_later(number, from.source);
             return Ok(self.chunked.fill(&taken, from.source, None, out)?);
         }
         let number = number / self.parts();
@@ -193,6 +203,14 @@ impl Pieces for ChunkPieces {
         }
         self.filled(number);
         Ok(())
+    }
+
+    fn owned(&self, number: u64, source: &dyn Source) -> Result<Option<Vec<u8>>, FillError> {
+        let is_worth_it = self.chunked.chunk_bytes() >= LEAST_SPARE as u64;
+        let whole = if is_worth_it { self.whole_chunk(number) } else { None };
+        let Some(at) = whole else { return Ok(None) };
+        self.expect_later(number, source);
+        Ok(Some(self.chunked.decode(&at, u64::MAX, source)?))
     }
 
     fn needs(&self, number: u64, _gap: u64, visit: VisitRange<'_>) -> Result<(), FillError> {
@@ -340,7 +358,10 @@ mod tests {
                     let mut out = vec![0; rows.bytes() as usize];
                     let source = &MemorySource::default();
                     let from = &mut ReadFrom { source, scratch: &mut Vec::new() };
-                    pieces.fill(number, from, &mut out).unwrap();
+                    match pieces.whole_chunk(number).filter(|_| number.is_multiple_of(2)) {
+                        Some(at) => out = pieces.chunked.decode(&at, u64::MAX, source).unwrap(),
+                        None => pieces.fill(number, from, &mut out).unwrap(),
+                    }
                     let mut found = found.lock().unwrap();
                     for (at, row) in rows.starts().zip(out.chunks_exact(rows.run as usize)) {
                         found[at as usize..][..row.len()].copy_from_slice(row);

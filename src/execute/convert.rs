@@ -108,7 +108,7 @@ impl Conversion {
                 let offsets = PieceOffsets { read: None, written: at + rows.offset as u64 };
                 let mut converted = Buffer::take(spare, rows.bytes() as usize, offsets);
                 cast.run(&mut packed, &mut converted);
-                spare.push(packed);
+                packed.give_back(spare);
                 (converted, rows)
             }
         }

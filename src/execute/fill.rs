@@ -19,7 +19,7 @@ use super::{Conversion, ExecuteError, FillError, Pieces, Progress, ReadFrom, Vis
 use crate::plan::{Panel, Plan, needed_bytes, reads_gap};
 use crate::runs::{Axis, Runs, dense_bytes, span_bytes};
 use crate::sink::Sink;
-use crate::source::{Advice, Forward, PAGE, STEP, Source, SourceError, is_slow};
+use crate::source::{Advice, Forward, PAGE, STEP, Source, SourceError, is_slow, keep_spare};
 
 impl Pieces for Plan {
     fn bytes(&self) -> u64 {
@@ -239,6 +239,8 @@ pub(super) struct Buffer {
     memory: Vec<u8>,
     start: usize,
     len: usize,
+    /// Whether the memory was made elsewhere, and is kept for that.
+    is_lent: bool,
 }
 
 /// The offsets in files of the bytes of a piece, as far as they are known.
@@ -261,7 +263,24 @@ impl Buffer {
             memory = vec![0; needed];
         }
         let start = offsets.start(memory.as_ptr().addr());
-        Buffer { memory, start, len }
+        Buffer { memory, start, len, is_lent: false }
+    }
+
+    /// A buffer of bytes that are in memory of their own; they are copied where writes from there would be slow.
+    pub(super) fn lent(bytes: Vec<u8>, offsets: PieceOffsets, spare: &mut Vec<Buffer>) -> Buffer {
+        let len = bytes.len();
+        if !is_slow(bytes.as_ptr().addr(), offsets.written as usize) {
+            return Buffer { memory: bytes, start: 0, len, is_lent: true };
+        }
+        let mut buffer = Buffer::take(spare, len, offsets);
+        buffer.copy_from_slice(&bytes);
+        keep_spare(bytes);
+        buffer
+    }
+
+    /// Keep the memory for other pieces.
+    pub(super) fn give_back(self, spare: &mut Vec<Buffer>) {
+        if self.is_lent { keep_spare(self.memory) } else { spare.push(self) }
     }
 }
 
@@ -323,7 +342,7 @@ pub fn run_forward(
         }
         let (bytes, rows) = conversion.apply(buffer, piece.output, at, &mut spare);
         write_rows(&bytes, &rows, sink, at, progress)?;
-        spare.push(bytes);
+        bytes.give_back(&mut spare);
     }
     Ok(())
 }

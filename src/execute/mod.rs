@@ -133,6 +133,13 @@ pub trait Pieces: Sync {
     /// Fill `out` with the bytes of a piece, row after row.
     fn fill(&self, number: u64, from: &mut ReadFrom<'_>, out: &mut [u8]) -> Result<(), FillError>;
 
+    /// The bytes of a piece in memory of their own, if they come in one: then [`fill`](Pieces::fill) would only copy
+    /// them. The memory is kept for reuse afterwards.
+    fn owned(&self, number: u64, source: &dyn Source) -> Result<Option<Vec<u8>>, FillError> {
+        let _ = (number, source);
+        Ok(None)
+    }
+
     /// Call `visit` with the ranges of the input that a piece needs, in the order of its reads, for inputs that
     /// make requests. Ranges at most `gap` bytes apart may be joined; ranges shared with earlier pieces may be
     /// omitted. A hint: a piece without ranges is filled all the same.

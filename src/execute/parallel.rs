@@ -295,10 +295,17 @@ impl Run<'_> {
         let Transfer { source, pieces, conversion, at } = transfer;
         let offsets =
             PieceOffsets { read: transfer.file_offset(&rows), written: at + rows.offset as u64 };
-        let mut bytes = Buffer::take(spare, rows.bytes() as usize, offsets);
-        pieces
-            .fill(local, &mut ReadFrom { source: *source, scratch }, &mut bytes)
-            .map_err(|error| ExecuteError::Fill { transfer: index, error })?;
+        let failed = |error| ExecuteError::Fill { transfer: index, error };
+        let owned = if rows.bytes() > 0 { pieces.owned(local, *source) } else { Ok(None) };
+        let bytes = match owned.map_err(failed)? {
+            Some(owned) => Buffer::lent(owned, offsets, spare),
+            None => {
+                let mut bytes = Buffer::take(spare, rows.bytes() as usize, offsets);
+                let from = &mut ReadFrom { source: *source, scratch };
+                pieces.fill(local, from, &mut bytes).map_err(failed)?;
+                bytes
+            }
+        };
         let (bytes, rows) = conversion.apply(bytes, rows, *at, spare);
         packed.push(Packed { number, bytes, rows, at: *at });
         Ok(())
@@ -316,7 +323,7 @@ impl Run<'_> {
         self.flow.iter().for_each(|flow| flow.wrote(number, rows.clone(), at));
         self.outcome().turn += 1;
         self.turn_of(number + 1).notify_all();
-        worker.spare.push(bytes);
+        bytes.give_back(&mut worker.spare);
         Ok(())
     }
 
@@ -324,7 +331,7 @@ impl Run<'_> {
         for Packed { number, bytes, rows, at } in worker.packed.drain(..) {
             write_rows(&bytes, &rows, self.sink, at, self.progress)?;
             self.flow.iter().for_each(|flow| flow.wrote(number, rows.clone(), at));
-            worker.spare.push(bytes);
+            bytes.give_back(&mut worker.spare);
         }
         Ok(())
     }

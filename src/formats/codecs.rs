@@ -15,7 +15,8 @@ use flate2::{Decompress, FlushDecompress, Status};
 #[cfg(feature = "zarr")]
 use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
-use crate::tensor::{brief, spare_memory};
+use crate::source::spare_memory;
+use crate::tensor::brief;
 
 #[cfg(feature = "zarr")]
 #[derive(Clone, Copy)]

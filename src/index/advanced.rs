@@ -257,11 +257,19 @@ fn broadcast(one: &[u64], other: &[u64]) -> Option<Vec<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::resolve::resolve_with;
-    use super::super::resolve::tests::{error, resolved};
+    use super::super::resolve::{resolve, resolve_with};
     use super::super::selection::AxisSelection;
     use super::*;
     use crate::index::numpy;
+
+    fn resolved(text: &str, shape: &[u64]) -> Selection {
+        resolve(&numpy::parse(text).unwrap().expr, shape, false).unwrap()
+    }
+
+    fn error(text: &str, shape: &[u64]) -> (usize, String) {
+        let error = resolve(&numpy::parse(text).unwrap().expr, shape, false).unwrap_err();
+        (error.item, error.to_string())
+    }
 
     #[test]
     fn shapes_are_broadcast_as_in_numpy() {

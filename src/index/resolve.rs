@@ -206,15 +206,15 @@ impl Resolver<'_> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
     use crate::index::numpy;
 
-    pub(in crate::index) fn resolved(text: &str, shape: &[u64]) -> Selection {
+    fn resolved(text: &str, shape: &[u64]) -> Selection {
         resolve(&numpy::parse(text).unwrap().expr, shape, false).unwrap()
     }
 
-    pub(in crate::index) fn error(text: &str, shape: &[u64]) -> (usize, String) {
+    fn error(text: &str, shape: &[u64]) -> (usize, String) {
         let error = resolve(&numpy::parse(text).unwrap().expr, shape, false).unwrap_err();
         (error.item, error.to_string())
     }

@@ -9,7 +9,7 @@ use crate::chunked::{ChunkPieces, Chunked};
 use crate::execute::{FillError, Pieces, ReadFrom, VisitRange};
 use crate::gather::{SortedList, copy_rows};
 use crate::runs::Runs;
-use crate::tensor::{keep_spare, spare_bytes};
+use crate::source::{keep_spare, spare_bytes};
 
 pub(super) struct ListedPieces {
     /// The pieces of all items between the first listed one and the last.

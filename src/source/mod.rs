@@ -28,6 +28,7 @@ mod open;
 mod piece_folder;
 mod pieces;
 pub mod remote;
+mod spare;
 mod stream;
 
 pub use concat::ConcatSource;
@@ -39,6 +40,9 @@ pub(crate) use open::sample;
 pub use open::{IoMode, OpenError, Opened, open, open_file, open_stdin};
 pub(crate) use piece_folder::PieceFolder;
 pub(crate) use pieces::{OpenedPiece, PieceBox, PiecedTensors, PiecesSource, RangeSource};
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+pub(crate) use spare::spare_memory;
+pub(crate) use spare::{LEAST_SPARE, drop_spare, keep_spare, spare_bytes};
 pub use stream::Stream;
 
 pub use crate::os::{

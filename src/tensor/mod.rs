@@ -18,10 +18,9 @@ mod printable;
 mod scaling;
 mod tensors;
 
-pub use chunks::{ChunkCodec, ChunkFile, Chunks, EncodeChunks, StoredChunks};
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
-pub(crate) use chunks::{cut, spare_memory};
-pub(crate) use chunks::{drop_spare, keep_spare, spare_bytes};
+pub(crate) use chunks::cut;
+pub use chunks::{ChunkCodec, ChunkFile, Chunks, EncodeChunks, StoredChunks};
 pub use info::{
     Annotations, LazyAnnotations, Storage, StorageKind, TensorInfo, axis_number, number,
 };

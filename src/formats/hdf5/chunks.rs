@@ -10,8 +10,8 @@ use super::index::{Grid, Index};
 use super::repair::{Repair, Widening};
 use crate::formats::codecs::guarded;
 use crate::shape::AsTuple;
-use crate::source::{Source, SourceError, memory_bytes};
-use crate::tensor::{Chunks, brief, cut, spare_bytes};
+use crate::source::{Source, SourceError, memory_bytes, spare_bytes};
+use crate::tensor::{Chunks, brief, cut};
 
 /// The chunks of a dataset.
 pub(super) struct H5Chunks {

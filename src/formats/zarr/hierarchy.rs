@@ -15,8 +15,8 @@ use super::array::{self, ArrayStore, ValueStore, ZarrError, ZarrNode};
 use super::{ATTRIBUTES, FORMAT, METADATA};
 use crate::error::Error;
 use crate::input::{Container, Contents, Input, Location, MissingChunks, OpenOptions, Unreadable};
-use crate::source::{Source, SourceError, memory_bytes};
-use crate::tensor::{Annotations, LazyAnnotations, TensorInfo, Tensors, spare_bytes};
+use crate::source::{Source, SourceError, memory_bytes, spare_bytes};
+use crate::tensor::{Annotations, LazyAnnotations, TensorInfo, Tensors};
 
 /// The longest metadata of an array or a group, in bytes: as for the header of a `.safetensors`.
 const MAX_METADATA: u64 = 100_000_000;

@@ -10,7 +10,8 @@ use super::file::{H5File, Hdf5Error, damaged};
 #[cfg(feature = "zarr")]
 use crate::formats::codecs;
 use crate::formats::codecs::{InflateFault, Wrapper, inflate};
-use crate::tensor::{brief, keep_spare, spare_bytes};
+use crate::source::{keep_spare, spare_bytes};
+use crate::tensor::brief;
 
 mod blocks;
 mod scale_offset;

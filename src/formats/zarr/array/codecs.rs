@@ -30,7 +30,7 @@ use zarrs::plugin::{
 use super::filters::Numbers;
 use crate::crc::PiecesCrc;
 use crate::formats::codecs::{self, InflateFault, Wanted, Wrapper, inflate, too_long};
-use crate::tensor::keep_spare;
+use crate::source::keep_spare;
 
 /// The name of blosc as the compressor of a version 2 array, where `zarrs` ignores a codec registered under the usual
 /// name.

@@ -29,9 +29,9 @@ use crate::dtype::{DType, Endian, Scalar};
 use crate::error::{ErrorKind, Fault};
 use crate::formats::codecs::guarded;
 use crate::shape::{AsTuple, Order};
-use crate::source::{Source, SourceError, memory_bytes};
+use crate::source::{Source, SourceError, keep_spare, memory_bytes};
 use crate::tensor::{
-    Chunks, LazyAnnotations, Storage, StorageKind, StoredChunks, TensorInfo, brief, cut, keep_spare,
+    Chunks, LazyAnnotations, Storage, StorageKind, StoredChunks, TensorInfo, brief, cut,
 };
 
 mod codecs;
