@@ -89,10 +89,12 @@ impl Chunked {
                 [row.start, row.end - 1].map(|byte| self.index(offset.wrapping_add_signed(byte)));
             let [first, last] = ends.each_ref().map(|index| self.chunk_of(index));
             named.add(&first, &last);
-            let Some(len) = chunk.last() else { return };
-            let within = ends.map(|index| index.last().map_or(0, |at| (at % len) as i64));
-            let before = within[0].min(within[1]);
-            let behind = *len as i64 - 1 - within[0].max(within[1]);
+            let (Some(chunk), Some(len)) = (chunk.last(), self.shape.last()) else { return };
+            let within = ends.map(|index| index.last().copied().unwrap_or(0));
+            let before = within.map(|at| at % chunk).into_iter().min().unwrap_or(0) as i64;
+            // the last chunk of the axis ends with it
+            let rest = |at: u64| (at / chunk * chunk + chunk).min(*len) - 1 - at;
+            let behind = within.map(rest).into_iter().min().unwrap_or(0) as i64;
             same = offset as i64 - before * item..offset as i64 + behind * item + 1;
         }
     }
@@ -121,5 +123,63 @@ impl Chunked {
     /// The approximate bytes of the chunks of a set.
     pub fn bytes_of(&self, named: &ChunkSet) -> u64 {
         named.count().saturating_mul(self.chunk_bytes()).min(self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::runs::index_of;
+    use crate::source::{Source, SourceError};
+    use crate::tensor::Chunks;
+
+    #[derive(Debug)]
+    struct OfShape(Vec<u64>);
+
+    impl Chunks for OfShape {
+        fn chunk_shape(&self) -> &[u64] {
+            &self.0
+        }
+
+        fn decode(&self, _: &[u64], _: u64, _: &dyn Source) -> Result<Vec<u8>, SourceError> {
+            Ok(Vec::new())
+        }
+    }
+
+    proptest! {
+        /// Rows of one element, or of some along the last axis, in any order; chunks are longer than axes, too.
+        #[test]
+        fn the_chunks_of_rows_are_named(
+            axes in prop::collection::vec((1u64..8, 1u64..10), 1..4),
+            rows in prop::collection::vec(any::<prop::sample::Index>(), 1..40),
+            row in 1u64..4,
+            item in 1u64..3,
+        ) {
+            let (shape, chunk): (Vec<u64>, Vec<u64>) = axes.into_iter().unzip();
+            let row = row.min(*shape.last().unwrap());
+            let chunked = Chunked::new(Arc::new(OfShape(chunk.clone())), &shape, item).unwrap();
+            let named = chunked.no_chunks().unwrap();
+            let index = |number: u64| index_of(shape.iter().copied(), number);
+            let count = shape.iter().product::<u64>();
+            let begins = |number: &u64| index(*number).last().unwrap() + row <= *shape.last().unwrap();
+            let firsts: Vec<u64> =
+                rows.iter().map(|at| at.index(count as usize) as u64).filter(begins).collect();
+            let offsets: Vec<u64> = firsts.iter().map(|number| number * item).collect();
+            chunked.name(&offsets, &(0..(row * item) as i64), &named);
+            let elements = firsts.iter().flat_map(|first| *first..first + row);
+            let wanted: BTreeSet<Vec<u64>> =
+                elements.map(|number| chunked.chunk_of(&index(number))).collect();
+            let all: Vec<u64> = grid(&shape, &chunk).collect();
+            for number in 0..all.iter().product() {
+                let at = index_of(all.iter().copied(), number);
+                prop_assert_eq!(named.has(&at), wanted.contains(&at), "chunk {:?}", at);
+            }
+            prop_assert_eq!(named.count(), wanted.len() as u64);
+        }
     }
 }
