@@ -656,6 +656,7 @@ fn pieces_in_other_files_are_read() {
     prints(&dir, &["turns", "[1:, 1::3]"], "104,6,107\n108,10,111\n");
     prints(&dir, &["grows", "[:, :2]"], "0,1\n4,5\n");
     prints(&dir, &["raw"], a);
+    prints(&dir, &["nothing"], "");
     prints(&dir, &["link"], a);
     prints(&dir, &["group/d", "[[2, 0], 0]"], "108\n100\n");
     fs::copy(dir.path().join("n0.h5"), dir.path().join("n2.h5")).unwrap();

@@ -95,7 +95,7 @@ impl Blocks {
 
     /// The end of the first `count` positions.
     fn end_of(&self, count: u64) -> u64 {
-        let last = count.saturating_sub(1);
+        let Some(last) = count.checked_sub(1) else { return self.start };
         match self.block {
             UNLIMITED => self.start.saturating_add(count),
             block => {
