@@ -7,13 +7,14 @@
 //! **Who holds what.** A worker holds at most two buffers (256 KiB each, or a box of 2 MiB) or one box of 4 MiB; for
 //! inputs that are read by position also one window (1 MiB), and for relayouts one panel, as large as the buffer. Long
 //! ranges and their panels take 48 MiB for all workers together, a pipe one window of 4 MiB. A gather holds at most
-//! 2^16 tuples as offsets; of a mask it holds the number of true elements before each block, 2 MiB at most. Headers are
-//! read and written piece by piece (`formats/safetensors/`). A tensor takes its name, its shape and some 90 bytes
-//! (`tensor/tensors.rs`). A tensor of the output that is copied unchanged takes nothing more (`output/layout.rs`). A
-//! member of a `.npz` takes its name and some 50 bytes. Neighbouring tensors that are copied form one range (`Take::push`); ranges
-//! with headers between them take 72 bytes each, and go to the executor by thousands (`job/copy.rs`). A map is not
-//! memory of the process; the kernel drops its pages when it needs them. At the end all threads unmap it
-//! (`job/overwrite.rs`): a single thread takes about half as long as reading did.
+//! 2^16 tuples as offsets; of a mask it holds the number of true elements before each block, 2 MiB at most. A reduction
+//! holds 20 to 50 MiB of summaries for all workers, and 3 MiB of columns for each. Headers are read and written piece
+//! by piece (`formats/safetensors/`). A tensor takes its name, its shape and some 90 bytes (`tensor/tensors.rs`). A
+//! tensor of the output that is copied unchanged takes nothing more (`output/layout.rs`). A member of a `.npz` takes
+//! its name and some 50 bytes. Neighbouring tensors that are copied form one range (`Take::push`); ranges with headers
+//! between them take 72 bytes each, and go to the executor by thousands (`job/copy.rs`). A map is not memory of the
+//! process; the kernel drops its pages when it needs them. At the end all threads unmap it (`job/overwrite.rs`): a
+//! single thread takes about half as long as reading did.
 
 use std::ops::Range;
 
